@@ -1,0 +1,103 @@
+//! The table of contents: every event that can be said, a line each.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::events::*;
+
+/// Declares the enum, the numbers and the names in one place, so that they cannot drift apart.
+macro_rules! events {
+    ($($kind:literal $version:literal $name:ident,)*) => {
+        /// Everything that can happen. Past tense; what it means is said at each payload.
+        #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+        pub enum Event {
+            $($name($name),)*
+        }
+
+        impl Event {
+            /// The number of the type: given once, never used again.
+            pub fn kind(&self) -> u16 {
+                match self { $(Self::$name(_) => $kind,)* }
+            }
+
+            /// The version of the type that this build writes.
+            pub fn version(&self) -> u16 {
+                match self { $(Self::$name(_) => $version,)* }
+            }
+
+            /// The name of the type, such as `TurnStarted`.
+            pub fn name(&self) -> &'static str {
+                match self { $(Self::$name(_) => stringify!($name),)* }
+            }
+
+            /// Name, number and current version of every type, in the order of the numbers.
+            pub const KINDS: &[(&'static str, u16, u16)] = &[$((stringify!($name), $kind, $version),)*];
+
+            pub(crate) fn encode_payload(&self, out: &mut Vec<u8>) -> Result<(), bincode::error::EncodeError> {
+                match self { $(Self::$name(payload) => crate::codec::encode_into(payload, out),)* }
+            }
+
+            /// Decodes the current version of `kind`; `None` for a kind or version it does not know.
+            pub(crate) fn decode_current(kind: u16, version: u16, bytes: &[u8]) -> Option<Result<Self, crate::CodecError>> {
+                match (kind, version) {
+                    $(($kind, $version) => Some(crate::codec::decode_exact::<$name>(bytes).map(Self::$name)),)*
+                    _ => None,
+                }
+            }
+        }
+
+        $(impl From<$name> for Event {
+            fn from(payload: $name) -> Self {
+                Self::$name(payload)
+            }
+        })*
+    };
+}
+
+events! {
+    100 1 SessionOpened,
+    101 1 SessionConfigured,
+    102 1 SystemPromptBuilt,
+    103 1 ToolsOffered,
+    104 1 SessionEnded,
+
+    200 1 MessageReceived,
+    201 1 SteerReceived,
+    202 1 RedirectReceived,
+    203 1 InterruptRequested,
+
+    300 1 TurnStarted,
+    301 1 TurnEnded,
+    302 1 BudgetWarned,
+    303 1 TurnFaulted,
+    304 1 TurnResumed,
+
+    400 1 ModelCallStarted,
+    401 1 ModelCallSucceeded,
+    402 1 ModelCallFailed,
+    403 1 ModelCallAborted,
+
+    500 1 ToolCallStarted,
+    501 1 ToolCallFinished,
+    502 1 ToolCallSkipped,
+    503 1 ToolCallInDoubt,
+
+    600 1 ApprovalRequested,
+    601 1 ApprovalDecided,
+    602 1 CommandBlocked,
+    603 1 ApprovalGranted,
+
+    700 1 CompressionStarted,
+    701 1 CompressionFinished,
+    702 1 CompressionFailed,
+    703 1 ToolResultsPruned,
+
+    800 1 DeliveryPlanned,
+    801 1 DeliveryAttempted,
+    802 1 DeliveryConfirmed,
+    803 1 DeliveryFailed,
+}
+
+/// A kind with this bit may be passed over by a build that does not know it; any other unknown
+/// kind means that the log was written by a newer herm.
+pub const IGNORABLE: u16 = 0x8000;

@@ -1,0 +1,69 @@
+//! What reaches a session from outside.
+
+payload! {
+    /// A place on a platform.
+    pub struct ChatRef {
+        /// Such as `cli`, `telegram`.
+        pub platform: String,
+        /// The platform's own id of the place.
+        pub chat: String,
+        pub thread: Option<String>,
+    }
+}
+
+payload! {
+    /// Who said something, as the platform vouches for it; never taken from text.
+    pub struct Sender {
+        pub id: String,
+        pub name: Option<String>,
+    }
+}
+
+payload! {
+    /// Someone said something; it waits for a turn.
+    pub struct MessageReceived {
+        /// The platform's id, by which a redelivery is recognised.
+        pub message_id: String,
+        pub chat: ChatRef,
+        pub sender: Sender,
+        pub text: String,
+    }
+}
+
+payload! {
+    /// Someone said something that is to be seen in the running turn, beside the newest tool result.
+    pub struct SteerReceived {
+        pub message_id: String,
+        pub sender: Sender,
+        pub text: String,
+    }
+}
+
+payload! {
+    /// Someone corrected the answer that was being written; the model call is aborted and the
+    /// correction is the next thing the model sees.
+    pub struct RedirectReceived {
+        pub message_id: String,
+        pub sender: Sender,
+        pub text: String,
+    }
+}
+
+payload! {
+    /// Someone wants the running turn to end now.
+    pub struct InterruptRequested {
+        pub by: InterruptSource,
+    }
+}
+
+payload! {
+    #[derive(Copy)]
+    pub enum InterruptSource {
+        /// A key or a stop command.
+        Person,
+        /// A new message under the interrupt policy.
+        NewMessage,
+        /// herm itself is going down.
+        Shutdown,
+    }
+}

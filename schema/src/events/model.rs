@@ -1,0 +1,196 @@
+//! Model calls: the question as a digest, the answer whole.
+
+use super::ExitReason;
+use crate::{Digest, JsonText, Micros};
+
+payload! {
+    /// Intent: a request is about to be sent.
+    pub struct ModelCallStarted {
+        /// The how-manieth model call of the session, from 1; attempts at the same one share it.
+        pub call: u32,
+        /// From 1.
+        pub attempt: u32,
+        /// The how-manieth iteration of the turn, from 1.
+        pub iteration: u32,
+        pub purpose: ModelPurpose,
+        /// Digest of the neutral request.
+        pub request_digest: Digest,
+        /// Size of the request as herm estimates it.
+        pub estimated_tokens: u64,
+        pub provider: String,
+        pub model: String,
+        /// Fingerprint of the key, never the key.
+        pub credential: Option<String>,
+    }
+}
+
+payload! {
+    /// What a model call is for.
+    #[derive(Copy)]
+    pub enum ModelPurpose {
+        Turn,
+        /// A last word without tools, because a limit was reached.
+        ClosingSummary { reason: ExitReason },
+    }
+}
+
+payload! {
+    /// Outcome: the model answered.
+    pub struct ModelCallSucceeded {
+        pub message: AssistantMessage,
+        pub finish: Finish,
+        /// As the provider reports it; `None` if it does not.
+        pub usage: Option<Usage>,
+        pub timings: Timings,
+        /// The provider's id of the response.
+        pub response_id: Option<String>,
+    }
+}
+
+payload! {
+    /// What the model said, in neutral form.
+    #[derive(Default)]
+    pub struct AssistantMessage {
+        pub text: String,
+        pub reasoning: Option<String>,
+        pub calls: Vec<ToolCall>,
+        /// What only the provider's own family understands.
+        pub extras: Option<ProviderExtras>,
+    }
+}
+
+payload! {
+    /// A tool call that the model asks for.
+    pub struct ToolCall {
+        /// The provider's id; not unique across answers.
+        pub id: String,
+        pub name: String,
+        /// As the model wrote them, which need not be valid JSON.
+        pub arguments: JsonText,
+    }
+}
+
+payload! {
+    /// Reasoning items, signatures and the like; sent back only to the family that made them.
+    pub struct ProviderExtras {
+        pub family: String,
+        pub json: JsonText,
+    }
+}
+
+payload! {
+    /// Why the model stopped.
+    #[derive(Copy)]
+    pub enum Finish {
+        Stop,
+        ToolCalls,
+        /// The output limit; arguments may be cut and are not executed.
+        Length,
+        /// The provider withheld the answer.
+        ContentFilter,
+    }
+}
+
+payload! {
+    /// Tokens, normalised.
+    #[derive(Copy, Default)]
+    pub struct Usage {
+        /// The whole prompt, cached parts included.
+        pub input: u64,
+        pub cached_read: u64,
+        pub cached_write: u64,
+        /// Reasoning included.
+        pub output: u64,
+        pub reasoning: u64,
+    }
+}
+
+payload! {
+    #[derive(Copy, Default)]
+    pub struct Timings {
+        /// Until the first content.
+        pub first_content_us: u64,
+        pub total_us: u64,
+    }
+}
+
+payload! {
+    /// Outcome: the model call failed.
+    pub struct ModelCallFailed {
+        pub failure: ModelFailure,
+        pub action: FailureAction,
+    }
+}
+
+payload! {
+    /// What went wrong, classified; what the provider said, redacted.
+    pub struct ModelFailure {
+        pub class: FailureClass,
+        pub status: Option<u16>,
+        pub message: String,
+        /// What the provider asks to be waited.
+        pub retry_after_us: Option<u64>,
+    }
+}
+
+payload! {
+    /// What herm does about a failed model call.
+    #[derive(Copy)]
+    pub enum FailureAction {
+        /// Another attempt, not before this time.
+        Retry { not_before: Micros },
+        /// Compress the context, then another attempt.
+        Compress,
+        /// End the turn.
+        GiveUp,
+    }
+}
+
+payload! {
+    /// The reasons of the reference's section 3.15. The order is part of the bytes.
+    #[derive(Copy, PartialOrd, Ord)]
+    pub enum FailureClass {
+        Auth,
+        AuthPermanent,
+        Billing,
+        RateLimit,
+        UpstreamRateLimit,
+        Overloaded,
+        ServerError,
+        Timeout,
+        SslCertVerification,
+        ContextOverflow,
+        PayloadTooLarge,
+        ImageTooLarge,
+        ModelNotFound,
+        ProviderPolicyBlocked,
+        ContentPolicyBlocked,
+        FormatError,
+        InvalidEncryptedContent,
+        MultimodalToolContentUnsupported,
+        ThinkingSignature,
+        LongContextTier,
+        OauthLongContextBetaForbidden,
+        LlamaCppGrammarPattern,
+        Unknown,
+    }
+}
+
+payload! {
+    /// Outcome: the model call was cut off, by a person or by a restart.
+    pub struct ModelCallAborted {
+        pub reason: AbortReason,
+        /// What had been shown; never reasoning.
+        pub visible_text: String,
+    }
+}
+
+payload! {
+    #[derive(Copy)]
+    pub enum AbortReason {
+        Interrupted,
+        Redirected,
+        /// herm stopped while it ran; nothing of it is an answer.
+        Crashed,
+    }
+}
