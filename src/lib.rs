@@ -7,5 +7,22 @@
 //! Invariants: nothing here keeps conversational truth in a variable; an adapter cannot append
 //! events; every effect has its intent in the log before it begins.
 
+pub mod inbound;
+pub mod runtime;
+
+pub mod effects;
+
+pub mod delivery;
+
 pub mod providers;
+
 pub mod tools;
+
+pub mod approval;
+pub mod environments;
+
+pub mod context;
+
+pub mod entry;
+
+pub mod config;

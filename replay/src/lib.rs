@@ -1,8 +1,14 @@
 //! What follows from what was said: the log, the reducer, the projections, the debugger.
 //!
 //! No network, no async runtime, no clock, no randomness: times and random numbers arrive inside
-//! what is asked and what is recorded. Reading order: [`log`] (what is kept, and how it survives),
-//! [`reducer`] (what a session's events mean and what they leave owed).
+//! what is asked and what is recorded. In reading order: [`log`] (what is kept, and how it
+//! survives), [`reducer`] (what a session's events mean and what they leave owed),
+//! [`projections`] (what is looked up), [`inspect`] and [`export`] (what is looked at).
 
 pub mod log;
 pub mod reducer;
+
+pub mod projections;
+
+pub mod export;
+pub mod inspect;

@@ -1,0 +1,1 @@
+//! Exports: events and trajectories, from the log alone.

@@ -1,0 +1,1 @@
+//! The debugger: verify, timeline, state, diff, prompt, simulate.

@@ -1,0 +1,1 @@
+//! What is owed to the world: one function an effect.

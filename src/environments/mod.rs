@@ -1,0 +1,1 @@
+//! Where command lines run.

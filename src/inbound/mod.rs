@@ -1,0 +1,1 @@
+//! From an outside message to a command for the reducer.

@@ -1,0 +1,1 @@
+//! Session actors: fold, decide, append, run what is owed.
