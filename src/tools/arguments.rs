@@ -7,7 +7,10 @@
 
 use serde_json::{Map, Number, Value};
 
-use super::text;
+use super::{sanitize, text};
+
+/// The same value as text is the same bytes on every machine: keys sorted, no spaces.
+pub use herm_replay::reducer::canonical::to_string as canonical;
 
 /// Characters of a wrong value that an error quotes, at most.
 const QUOTED_CHARS_MAX: usize = 80;
@@ -21,6 +24,10 @@ const FLOAT_EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 /// # Errors
 /// A text for the model that names each wrong argument, what was expected and what was found.
 pub fn prepare(schema: &Value, raw: &str) -> Result<Value, String> {
+    read(schema, raw).map_err(|error| sanitize::sanitize(&error))
+}
+
+fn read(schema: &Value, raw: &str) -> Result<Value, String> {
     let mut value = parse(raw)?;
     if let Value::String(inner) = &value {
         value = parse(inner)?;
@@ -39,11 +46,6 @@ pub fn prepare(schema: &Value, raw: &str) -> Result<Value, String> {
     }
     mistakes.truncate(MISTAKES_MAX);
     Err(mistakes.join("; "))
-}
-
-/// `value` as text: keys sorted, no spaces; the same for equal values on every machine.
-pub fn canonical(value: &Value) -> String {
-    sorted(value).to_string()
 }
 
 /// `value` with everything turned into what `schema` asks for that unmistakably is that.
@@ -281,18 +283,6 @@ fn found(value: &Value) -> String {
         Value::Object(_) => "object",
     };
     format!("{kind} `{}`", text::shortened(&value.to_string(), QUOTED_CHARS_MAX))
-}
-
-fn sorted(value: &Value) -> Value {
-    match value {
-        Value::Object(object) => {
-            let mut members: Vec<_> = object.iter().collect();
-            members.sort_by_key(|(name, _)| *name);
-            Value::Object(members.into_iter().map(|(name, value)| (name.clone(), sorted(value))).collect())
-        }
-        Value::Array(items) => items.iter().map(sorted).collect(),
-        other => other.clone(),
-    }
 }
 
 #[cfg(test)]

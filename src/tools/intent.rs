@@ -114,7 +114,7 @@ enum Side {
 
 impl Intent {
     fn record(changes: &[Change], spool: &Path, result: &str) -> io::Result<Self> {
-        fs::create_dir_all(spool)?;
+        make_folder(spool)?;
         let mut files = Vec::new();
         for (index, change) in changes.iter().enumerate() {
             if let (Some(after), true) = (&change.after, changes.len() > 1) {
@@ -127,8 +127,6 @@ impl Intent {
         write_synced(&written, &serde_json::to_vec(&intent)?, None)?;
         fs::rename(&written, spool.join(INTENT_FILE))?;
         sync_folder(spool)?;
-        // The spool's own name must be on the disk as well before a file is touched.
-        spool.parent().map_or(Ok(()), sync_folder)?;
         Ok(intent)
     }
 }
@@ -136,18 +134,12 @@ impl Intent {
 impl Planned {
     fn new(change: &Change) -> Self {
         let mode_of = change.mode_of.as_ref().unwrap_or(&change.path);
-        let mut new_folders = Vec::new();
-        let mut folder = change.path.parent();
-        while let Some(missing) = folder.filter(|folder| !folder.exists()) {
-            new_folders.push(missing.to_owned());
-            folder = missing.parent();
-        }
         Self {
             path: change.path.clone(),
             before: change.before.as_deref().map(hash),
             after: change.after.as_deref().map(hash),
             mode: fs::metadata(mode_of).ok().map(|metadata| metadata.permissions().mode() & 0o7777),
-            new_folders,
+            new_folders: change.path.parent().map(missing_folders).unwrap_or_default(),
         }
     }
 
@@ -155,7 +147,7 @@ impl Planned {
         let folder = self.path.parent().unwrap_or(Path::new("/"));
         match content {
             Some(content) => {
-                fs::create_dir_all(folder)?;
+                make_folder(folder)?;
                 replace(&self.path, content, self.mode, &temporary(&self.path, spool))?;
             }
             None => match fs::remove_file(&self.path) {
@@ -210,6 +202,18 @@ fn write_synced(path: &Path, content: &[u8], mode: Option<u32>) -> io::Result<()
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(path)?;
     file.write_all(content)?;
     file.sync_all()
+}
+
+/// Makes a folder and those above it; their names are on the disk when it returns.
+fn make_folder(folder: &Path) -> io::Result<()> {
+    let missing = missing_folders(folder);
+    fs::create_dir_all(folder)?;
+    missing.iter().filter_map(|made| made.parent()).try_for_each(sync_folder)
+}
+
+/// The folder and those above it that are not there, the lowest first.
+fn missing_folders(folder: &Path) -> Vec<PathBuf> {
+    folder.ancestors().take_while(|folder| !folder.exists()).map(Path::to_owned).collect()
 }
 
 fn sync_folder(folder: &Path) -> io::Result<()> {

@@ -1,15 +1,11 @@
-//! What the tests of this folder share: a place on the disk, and a log that is a list.
+//! What the tests of this folder share: a place on the disk, services that answer, a log in memory.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-use herm_replay::log::{Acknowledge, Append, Error, Head, Log, Records, Tail};
+use herm_replay::log::{Append, Durability, Expect, Log, MemoryLog};
 use herm_schema::events::ToolStatus;
-use herm_schema::{
-    BlobRef, CallRef, Digest, Envelope, Event, Micros, Position, Recorded, SessionId, StreamId, StreamKind,
-    StreamPos,
-};
+use herm_schema::{CallRef, Event, Micros, SessionId, StreamPos};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -45,7 +41,7 @@ pub(crate) fn place() -> Place {
 }
 
 fn session() -> SessionId {
-    SessionId::of_stream(StreamId::named(StreamKind::Session, "test")).unwrap()
+    SessionId::opened(Micros(1), [7; 10])
 }
 
 impl Place {
@@ -92,10 +88,25 @@ pub(crate) fn wait<T>(future: impl Future<Output = T>) -> T {
 /// Services that answer what they are told to.
 #[derive(Default)]
 pub(crate) struct Fake {
-    pub log: ListLog,
+    pub log: MemoryLog,
     pub answer: Mutex<Option<String>>,
     pub asked: Mutex<Vec<(String, Vec<String>)>>,
     pub never_answers: Mutex<bool>,
+}
+
+impl Fake {
+    /// Appends to the stream of the session.
+    pub fn record(&self, event: impl Into<Event>) {
+        let append = Append {
+            stream: session().stream(),
+            expect: Expect::Any,
+            key: None,
+            at: Micros(1),
+            durability: Durability::Queued,
+            events: vec![event.into().into()],
+        };
+        self.log.append(append).unwrap();
+    }
 }
 
 impl Services for Fake {
@@ -122,82 +133,5 @@ impl Services for Fake {
         }
         let answer = self.answer.lock().unwrap().clone();
         Box::pin(async move { answer })
-    }
-}
-
-/// A log of one stream that only tests write.
-#[derive(Default)]
-pub(crate) struct ListLog {
-    events: Mutex<Vec<Recorded>>,
-    blobs: Mutex<Vec<Vec<u8>>>,
-}
-
-impl ListLog {
-    pub fn push(&self, event: impl Into<Event>) {
-        let event = event.into();
-        let mut events = self.events.lock().unwrap();
-        let at = events.len() as u64 + 1;
-        let envelope = Envelope {
-            position: Position(at),
-            stream: session().stream(),
-            stream_pos: StreamPos(at),
-            recorded_at: Micros(at as i64),
-            kind: event.kind(),
-            version: event.version(),
-            cause: None,
-            turn: None,
-            key: None,
-            batch_left: 0,
-            epoch: 0,
-            key_id: 0,
-            codec: herm_schema::envelope::Codec::Plain,
-            chain: Digest::of(b""),
-        };
-        events.push(Recorded { envelope, event });
-    }
-}
-
-impl Log for ListLog {
-    fn submit(&self, _append: Append, done: Acknowledge) {
-        done(Err(Error::Closed));
-    }
-
-    fn read_stream(&self, stream: StreamId, from: StreamPos) -> Records<'_> {
-        let events = self.events.lock().unwrap().clone();
-        let wanted =
-            move |event: &Recorded| event.envelope.stream == stream && event.envelope.stream_pos >= from;
-        Box::new(events.into_iter().filter(wanted).map(Ok))
-    }
-
-    fn read_all(&self, _from: Position) -> Records<'_> {
-        Box::new(self.events.lock().unwrap().clone().into_iter().map(Ok))
-    }
-
-    fn head(&self, stream: StreamId) -> Result<Option<Head>, Error> {
-        let events = self.events.lock().unwrap();
-        Ok(events.iter().rev().find(|event| event.envelope.stream == stream).map(|event| Head {
-            stream_pos: event.envelope.stream_pos,
-            position: event.envelope.position,
-            recorded_at: event.envelope.recorded_at,
-            chain: event.envelope.chain,
-        }))
-    }
-
-    fn tail(&self) -> Tail {
-        Tail::default()
-    }
-
-    fn wait(&self, past: Position, _timeout: Duration) -> Position {
-        past
-    }
-
-    fn put_blob(&self, bytes: &[u8]) -> Result<BlobRef, Error> {
-        self.blobs.lock().unwrap().push(bytes.to_vec());
-        Ok(BlobRef::of(bytes))
-    }
-
-    fn blob(&self, blob: BlobRef) -> Result<Vec<u8>, Error> {
-        let blobs = self.blobs.lock().unwrap();
-        Ok(blobs.iter().find(|bytes| BlobRef::of(bytes) == blob).cloned().unwrap())
     }
 }

@@ -211,13 +211,13 @@ mod tests {
 
     fn record(place: &Place, number: u64, name: &str, status: ToolStatus, shown: Text) {
         let call = CallRef { message: StreamPos(number), index: 0 };
-        place.services.log.push(ToolCallStarted {
+        place.services.record(ToolCallStarted {
             call,
             name: name.into(),
             arguments: "{}".into(),
             effect: EffectClass::Repeatable,
         });
-        place.services.log.push(ToolCallFinished {
+        place.services.record(ToolCallFinished {
             call,
             status,
             shown,
