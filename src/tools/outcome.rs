@@ -39,7 +39,9 @@ pub(crate) fn read_arguments<T: DeserializeOwned>(arguments: &Value) -> Result<T
 pub(crate) async fn blocking(work: impl FnOnce() -> ToolResult + Send + 'static) -> ToolResult {
     match tokio::task::spawn_blocking(work).await {
         Ok(result) => result,
-        Err(_) => failed("herm failed inside this tool; the call had no known effect"),
+        Err(_) => {
+            failed("herm failed inside this tool; look at what the call was to change before trying again")
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use std::path::{Component, Path, PathBuf};
 /// Links followed in one path, at most; the kernel's own number.
 const LINKS_MAX: usize = 40;
 /// Folders that hold keys, wherever they lie.
-const KEY_FOLDERS: &[&str] = &[".ssh", ".gnupg", ".aws", ".kube", ".docker"];
+const KEY_FOLDERS: &[&str] = &[".ssh", ".gnupg"];
 /// Files of a home directory that are run at every login, or hold credentials.
 const HOME_FILES: &[&str] = &[
     ".bashrc",
@@ -31,7 +31,12 @@ const HOME_FILES: &[&str] = &[
     ".git-credentials",
     ".npmrc",
     ".pypirc",
+    ".aws/credentials",
+    ".docker/config.json",
+    ".kube/config",
 ];
+/// The one folder below a [`SYSTEM_FOLDERS`] entry that is everybody's.
+const SHARED_MEMORY: &str = "/dev/shm";
 /// Folders of the system.
 const SYSTEM_FOLDERS: &[&str] = &[
     "/bin",
@@ -65,7 +70,7 @@ pub enum Error {
     Sensitive { path: String, why: &'static str },
 }
 
-/// The path that `argument` names, absolute, without `.` and `..` in its lexical form.
+/// The path that `argument` names, absolute; a leading `~` is the person's home.
 ///
 /// # Errors
 /// For an argument that cannot be a path.
@@ -158,7 +163,8 @@ fn sensitive(target: &Path) -> Option<&'static str> {
     if target.components().any(|part| named(part.as_os_str())) {
         return Some("its folder holds keys");
     }
-    if SYSTEM_FOLDERS.iter().any(|folder| target.starts_with(folder)) {
+    let system = SYSTEM_FOLDERS.iter().any(|folder| target.starts_with(folder));
+    if system && !target.starts_with(SHARED_MEMORY) {
         return Some("it belongs to the system");
     }
     let homes = homes_above(target);
@@ -234,10 +240,11 @@ mod tests {
     #[test]
     fn keys_and_login_files_are_refused() {
         let home = Path::new("/nowhere/herm");
-        for path in ["/x/.ssh/authorized_keys", "/home/ann/.bashrc", "/root/.profile", "/etc/passwd"] {
+        for path in ["/x/.ssh/authorized_keys", "/home/ann/.bashrc", "/root/.aws/credentials", "/etc/passwd"]
+        {
             assert!(matches!(writable(Path::new(path), home), Err(Error::Sensitive { .. })), "{path}");
         }
-        for path in ["/w/dotfiles/.bashrc", "/w/.sshd/x", "/w/etc/hosts"] {
+        for path in ["/w/dotfiles/.bashrc", "/w/.sshd/x", "/w/etc/hosts", "/w/.docker/a", "/dev/shm/x"] {
             assert_eq!(writable(Path::new(path), home).unwrap(), Path::new(path));
         }
     }

@@ -6,6 +6,9 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+/// Largest text that is looked through with its punctuation made plain, in bytes.
+const PLAIN_BYTES_MAX: usize = 4 << 20;
+
 /// How alike the text that was asked for and the text that was found are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Grade {
@@ -183,7 +186,7 @@ fn find_whole_lines(text: &str, block: &[&str], with_end: bool, grade: Grade) ->
 /// Finds `old` anywhere, also inside a line, with quotes, dashes and spaces made plain.
 fn find_plain(text: &str, old: &str) -> Vec<Found> {
     let wanted: String = old.chars().map(plain).collect();
-    if wanted.trim().is_empty() {
+    if wanted.trim().is_empty() || text.len() > PLAIN_BYTES_MAX {
         return Vec::new();
     }
     let plain_text: String = text.chars().map(plain).collect();

@@ -1,7 +1,9 @@
 //! Lines that match.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
+use std::time::Instant;
 
 use grep_matcher::LineTerminator;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
@@ -14,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::walk::Place;
 use super::{Arguments, Limits, OutputMode, Stop};
-use crate::tools::{ToolContext, paths, text};
+use crate::tools::{ToolContext, open, paths, text};
 
 /// Characters of a line, at most.
 const LINE_CHARS_MAX: usize = 400;
@@ -40,12 +42,18 @@ pub(super) fn search(arguments: &Arguments, context: &ToolContext) -> Result<Val
         .heap_limit(Some(LINE_HEAP_BYTES_MAX))
         .build();
     let mut found = Found::new(limits);
-    place.each(context, |path| {
+    let whole = place.each(context, |path| {
+        let Ok((file, _)) = open::open(path, &context.home) else {
+            found.passed_over += 1;
+            return Ok(());
+        };
+        let reader = Watched { file, cancel: &context.cancel, deadline: place.deadline };
         let mut sink = Lines::new(&mut found, regex.as_ref(), &context.cancel, path, &context.cwd);
-        let searched = searcher.search_path(&matcher, path, &mut sink);
+        let searched = searcher.search_reader(&matcher, reader, &mut sink);
         sink.end(searched.is_err());
         if context.cancel.is_cancelled() { Err(Stop::Cancelled) } else { Ok(()) }
     })?;
+    found.time_up = !whole;
     Ok(found.shown(arguments.output_mode))
 }
 
@@ -75,6 +83,8 @@ struct Found {
     full: bool,
     /// Files with a match, and how many each has.
     files: Vec<(String, u64)>,
+    /// The search ended before it was through.
+    time_up: bool,
     /// Files that could not be read, or whose lines are too long.
     passed_over: u64,
 }
@@ -88,6 +98,7 @@ impl Found {
             text: String::new(),
             full: false,
             files: Vec::new(),
+            time_up: false,
             passed_over: 0,
         }
     }
@@ -112,7 +123,7 @@ impl Found {
             set(&mut shown, "matches_text", json!(self.text));
         }
         let cut = if self.full { "output_bytes" } else { "limit" };
-        close(&mut shown, (next < self.lines).then_some(cut), next);
+        close(&mut shown, self.cut((next < self.lines).then_some(cut)), next);
         shown
     }
 
@@ -138,7 +149,28 @@ impl Found {
 
     fn close_page(&self, shown: &mut Value) {
         let next = self.limits.skip.saturating_add(self.page().count() as u64);
-        close(shown, (next < self.files.len() as u64).then_some("limit"), next);
+        close(shown, self.cut((next < self.files.len() as u64).then_some("limit")), next);
+    }
+
+    /// Why there is more than what is shown.
+    fn cut(&self, page: Option<&'static str>) -> Option<&'static str> {
+        page.or(self.time_up.then_some("time"))
+    }
+}
+
+/// A file that ends with an error when the search is to end, also where nothing in it matches.
+struct Watched<'a> {
+    file: File,
+    cancel: &'a CancellationToken,
+    deadline: Instant,
+}
+
+impl Read for Watched<'_> {
+    fn read(&mut self, piece: &mut [u8]) -> io::Result<usize> {
+        if self.cancel.is_cancelled() || Instant::now() > self.deadline {
+            return Err(io::Error::other("the search was ended"));
+        }
+        self.file.read(piece)
     }
 }
 

@@ -8,6 +8,8 @@ mod content;
 mod names;
 mod walk;
 
+use std::time::Duration;
+
 use herm_schema::events::{Concurrency, EffectClass, ToolFacts};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -55,6 +57,9 @@ struct Arguments {
     output_mode: OutputMode,
     context: Option<i64>,
 }
+
+/// How long a search goes on.
+const TIME_MAX: Duration = Duration::from_secs(60);
 
 /// Which of the results are shown.
 #[derive(Clone, Copy, Debug)]

@@ -22,7 +22,7 @@ pub(super) fn search(arguments: &Arguments, context: &ToolContext) -> Result<Val
     let limits = Limits::of(arguments, context);
     let (mut total, mut bytes, mut cut) = (0_u64, 0, None);
     let mut files = Vec::new();
-    place.each(context, |path| {
+    let whole = place.each(context, |path| {
         if !glob.is_match(&place.root, path) {
             return Ok(());
         }
@@ -38,9 +38,9 @@ pub(super) fn search(arguments: &Arguments, context: &ToolContext) -> Result<Val
         total += 1;
         Ok(())
     })?;
-    let more = limits.skip.saturating_add(files.len() as u64) < total;
+    let more = !whole || limits.skip.saturating_add(files.len() as u64) < total;
     if more && cut.is_none() {
-        cut = Some("limit");
+        cut = Some(if whole { "limit" } else { "time" });
     }
     let mut shown = json!({"total_count": total});
     if arguments.output_mode != OutputMode::Count {

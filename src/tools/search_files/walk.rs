@@ -1,11 +1,12 @@
 //! The files that a search looks at, in the order of their paths.
 
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use globset::{GlobBuilder, GlobMatcher};
 use ignore::WalkBuilder;
 
-use super::{Arguments, Stop};
+use super::{Arguments, Stop, TIME_MAX};
 use crate::tools::{ToolContext, open, paths};
 
 /// The place that is searched.
@@ -16,6 +17,7 @@ pub(super) struct Place {
     /// Whether the path leads into something hidden, so that hidden files are meant.
     hidden: bool,
     only: Option<NameGlob>,
+    pub deadline: Instant,
 }
 
 impl Place {
@@ -33,15 +35,16 @@ impl Place {
         }
         let only = arguments.file_glob.as_deref().map(NameGlob::new).transpose()?;
         let hidden = is_hidden(root.strip_prefix(&context.cwd).unwrap_or(&root));
-        Ok(Self { root, is_file: !metadata.is_dir(), hidden, only })
+        let deadline = Instant::now() + TIME_MAX;
+        Ok(Self { root, is_file: !metadata.is_dir(), hidden, only, deadline })
     }
 
-    /// Calls `each` with every file, until it says stop.
+    /// Calls `each` with every file, until it says stop; whether the time was enough for all.
     pub fn each(
         &self,
         context: &ToolContext,
         mut each: impl FnMut(&Path) -> Result<(), Stop>,
-    ) -> Result<(), Stop> {
+    ) -> Result<bool, Stop> {
         let secrets = paths::real(&context.home).unwrap_or_default().join(".env");
         let walk = WalkBuilder::new(&self.root)
             .hidden(!self.hidden)
@@ -53,6 +56,9 @@ impl Place {
             if context.cancel.is_cancelled() {
                 return Err(Stop::Cancelled);
             }
+            if Instant::now() > self.deadline {
+                return Ok(false);
+            }
             // What cannot be listed is passed over, as ripgrep does.
             let Ok(entry) = entry else { continue };
             let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
@@ -63,7 +69,7 @@ impl Place {
                 each(entry.path())?;
             }
         }
-        Ok(())
+        Ok(true)
     }
 }
 
@@ -98,5 +104,31 @@ impl NameGlob {
             return self.glob.is_match(below) || self.glob.is_match(path);
         }
         path.file_name().is_some_and(|name| self.glob.is_match(name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::testing::place;
+    use std::time::Duration;
+
+    #[test]
+    fn the_walk_ends_with_its_time() {
+        let files = place();
+        files.write("a", "x");
+        let arguments = serde_json::from_str(r#"{"pattern": "x"}"#).unwrap();
+        let mut place = Place::new(&arguments, &files.context).unwrap();
+        let mut seen = 0;
+        let mut walk = |place: &Place| {
+            let whole = place.each(&files.context, |_| {
+                seen += 1;
+                Ok(())
+            });
+            (whole.unwrap(), seen)
+        };
+        assert_eq!(walk(&place), (true, 1));
+        place.deadline -= TIME_MAX + Duration::from_millis(1);
+        assert_eq!(walk(&place), (false, 1));
     }
 }

@@ -1,149 +1,45 @@
-//! `read_file`: a page of a text file, with numbered lines.
-//!
-//! The file goes by in pieces, so that its size does not matter; it is read to the end to count
-//! its lines, up to [`SCAN_BYTES_MAX`].
+//! The page that grows while a file goes by.
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
 
 use encoding_rs::{CoderResult, Decoder};
-use herm_schema::events::{Concurrency, EffectClass, ToolFacts};
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::charset::{self, Content, Format, SAMPLE_BYTES};
-use super::open::{self, Refusal};
-use super::{Tool, ToolContext, ToolResult, outcome, paths, text};
-use crate::providers::BoxFuture;
+use crate::tools::charset::{self, Content, Format, SAMPLE_BYTES};
+use crate::tools::text;
 
-/// Lines of a page where none are asked for.
-const LINES_DEFAULT: u64 = 500;
-/// Lines of a page, at most.
-const LINES_MAX: u64 = 2_000;
 /// Characters of a page, at most.
-const PAGE_CHARS_MAX: usize = 100_000;
+pub(super) const PAGE_CHARS_MAX: usize = 100_000;
 /// Characters of a line, at most.
-const LINE_CHARS_MAX: usize = 2_000;
+pub(super) const LINE_CHARS_MAX: usize = 2_000;
 /// Bytes of a file that are looked through to count its lines.
 const SCAN_BYTES_MAX: u64 = 1 << 30;
 
-/// The tool.
-pub struct ReadFile;
-
-#[derive(Deserialize)]
-struct Arguments {
-    path: String,
-    offset: Option<i64>,
-    limit: Option<i64>,
-}
-
-impl Tool for ReadFile {
-    fn facts(&self) -> ToolFacts {
-        ToolFacts {
-            name: "read_file".into(),
-            effect: EffectClass::Repeatable,
-            concurrency: Concurrency::Paths { arguments: vec!["path".into()], writes: false },
-            refunds_iteration: false,
-            judged: false,
-        }
-    }
-
-    fn description(&self) -> &'static str {
-        "Read a text file; lines come as `N|text`. Page through long files with offset and limit."
-    }
-
-    fn parameters(&self) -> Value {
-        json!({
-            "type": "object",
-            "properties": {
-                "path": {"type": "string"},
-                "offset": {"type": "integer", "description": "first line, from 1", "default": 1},
-                "limit": {"type": "integer", "description": "lines, at most 2000", "default": 500},
-            },
-            "required": ["path"],
-        })
-    }
-
-    fn run<'a>(&'a self, arguments: &'a Value, context: &'a ToolContext) -> BoxFuture<'a, ToolResult> {
-        Box::pin(async move {
-            let arguments = match outcome::read_arguments(arguments) {
-                Ok(arguments) => arguments,
-                Err(result) => return result,
-            };
-            let context = context.clone();
-            outcome::blocking(move || read(&arguments, &context)).await
-        })
-    }
-}
-
-fn read(arguments: &Arguments, context: &ToolContext) -> ToolResult {
-    let path = match paths::resolve(&arguments.path, &context.cwd) {
-        Ok(path) => path,
-        Err(error) => return outcome::failed(error),
-    };
-    let (mut file, metadata) = match open::open(&path, &context.home) {
-        Ok(opened) => opened,
-        Err(refusal) => return refused(&refusal, &path),
-    };
-    let window = Window::new(arguments);
-    match page(&mut file, window, &context.cancel) {
-        Ok(Found::Text(page)) => outcome::succeeded(&page.shown(metadata.len())),
-        Ok(Found::NotText(content)) => not_text(&path, content, metadata.len()),
-        Ok(Found::Cancelled) => outcome::interrupted(),
-        Err(source) => outcome::failed(format!("cannot read `{}`: {source}", path.display())),
-    }
-}
-
-fn refused(refusal: &Refusal, path: &Path) -> ToolResult {
-    let mut more = Map::new();
-    if matches!(refusal, Refusal::Missing { .. }) {
-        more.insert("similar_files".into(), json!(open::similar_files(path)));
-    }
-    outcome::failed_with(refusal, more)
-}
-
-fn not_text(path: &Path, content: Content, file_size: u64) -> ToolResult {
-    let (what, is_image) = match content {
-        Content::Image(kind) => (format!("a picture ({kind})"), true),
-        _ => ("binary".to_owned(), false),
-    };
-    let more = json!({"file_size": file_size, "is_binary": true, "is_image": is_image});
-    let error = format!("`{}` is {what}, not text", path.display());
-    outcome::failed_with(error, more.as_object().cloned().unwrap_or_default())
-}
-
 /// The lines that are asked for.
 #[derive(Clone, Copy)]
-struct Window {
+pub(super) struct Window {
     /// Number of the first, from 1.
-    first: u64,
-    lines: u64,
+    pub first: u64,
+    pub lines: u64,
 }
 
 impl Window {
-    fn new(arguments: &Arguments) -> Self {
-        let lines = arguments.limit.map_or(LINES_DEFAULT, |limit| limit.max(1).unsigned_abs());
-        Self {
-            first: arguments.offset.map_or(1, |offset| offset.max(1).unsigned_abs()),
-            lines: lines.min(LINES_MAX),
-        }
-    }
-
     fn end(self) -> u64 {
         self.first.saturating_add(self.lines)
     }
 }
 
-enum Found {
+/// What reading a file comes to.
+pub(super) enum Found {
     Text(Page),
     NotText(Content),
     Cancelled,
 }
 
 /// Reads the file once, from its beginning.
-fn page(file: &mut File, window: Window, cancel: &CancellationToken) -> io::Result<Found> {
+pub(super) fn read(file: &mut File, window: Window, cancel: &CancellationToken) -> io::Result<Found> {
     let mut sample = Vec::new();
     file.by_ref().take(SAMPLE_BYTES as u64).read_to_end(&mut sample)?;
     let content = charset::sniff(&sample, sample.len() < SAMPLE_BYTES);
@@ -177,8 +73,8 @@ fn page(file: &mut File, window: Window, cancel: &CancellationToken) -> io::Resu
     }
 }
 
-/// The page that grows while the file goes by.
-struct Page {
+/// What is shown of the file, and what is known of it so far.
+pub(super) struct Page {
     window: Window,
     format: Format,
     decoded: String,
@@ -322,7 +218,8 @@ impl Page {
         }
     }
 
-    fn shown(&self, file_size: u64) -> Value {
+    /// The result of the call.
+    pub fn shown(&self, file_size: u64) -> Value {
         let more = self.uncounted || self.last_shown < self.lines;
         let past_end = self.window.first > self.lines;
         let mut shown = json!({
@@ -368,7 +265,3 @@ impl Page {
         (!cut.is_empty()).then(|| cut.trim_start().to_owned())
     }
 }
-
-#[cfg(test)]
-#[path = "read_file_tests.rs"]
-mod tests;

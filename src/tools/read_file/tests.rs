@@ -1,3 +1,4 @@
+use super::page::{LINE_CHARS_MAX, PAGE_CHARS_MAX};
 use super::*;
 use crate::tools::testing::place;
 use herm_schema::events::ToolStatus;
