@@ -42,8 +42,13 @@ pub(crate) enum Refusal {
 
 /// Opens an ordinary file for reading; `/dev/null` counts as an empty one.
 pub(crate) fn open(path: &Path, herm_home: &Path) -> Result<(File, Metadata), Refusal> {
-    let named = || path.display().to_string();
     guard(path, herm_home)?;
+    open_unguarded(path)
+}
+
+/// Like [`open`], for a path without links in it that [`guard`] need not look at.
+pub(crate) fn open_unguarded(path: &Path) -> Result<(File, Metadata), Refusal> {
+    let named = || path.display().to_string();
     let metadata = std::fs::metadata(path).map_err(|source| refusal(path, source))?;
     ordinary(path, &metadata)?;
     // Without blocking, and looked at again: the name may lead elsewhere by now.
@@ -56,6 +61,11 @@ pub(crate) fn open(path: &Path, herm_home: &Path) -> Result<(File, Metadata), Re
     let metadata = file.metadata().map_err(|source| Refusal::Io { path: named(), source })?;
     ordinary(path, &metadata)?;
     Ok((file, metadata))
+}
+
+/// Whether a path is one of the kernel's own.
+pub(crate) fn is_kernels(path: &Path) -> bool {
+    ["/dev", "/proc", "/sys"].iter().any(|folder| path.starts_with(folder))
 }
 
 /// Refuses by name what must not even be looked at.

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::walk::Place;
 use super::{Arguments, Limits, OutputMode, Stop};
-use crate::tools::{ToolContext, open, paths, text};
+use crate::tools::{ToolContext, paths, text};
 
 /// Characters of a line, at most.
 const LINE_CHARS_MAX: usize = 400;
@@ -43,7 +43,7 @@ pub(super) fn search(arguments: &Arguments, context: &ToolContext) -> Result<Val
         .build();
     let mut found = Found::new(limits);
     let whole = place.each(context, |path| {
-        let Ok((file, _)) = open::open(path, &context.home) else {
+        let Ok(file) = place.open(path, context) else {
             found.passed_over += 1;
             return Ok(());
         };
@@ -53,7 +53,7 @@ pub(super) fn search(arguments: &Arguments, context: &ToolContext) -> Result<Val
         sink.end(searched.is_err());
         if context.cancel.is_cancelled() { Err(Stop::Cancelled) } else { Ok(()) }
     })?;
-    found.time_up = !whole;
+    found.time_up = !whole || Instant::now() > place.deadline;
     Ok(found.shown(arguments.output_mode))
 }
 

@@ -127,9 +127,17 @@ fn places_that_are_no_place_are_refused() {
     assert!(error.contains("does not exist; similar: ") && error.ends_with("/src"), "{error}");
     assert!(place.fails(&SearchFiles, json!({"pattern": "x", "path": "/dev/zero"})).contains("a device"));
     std::fs::write(place.context.home.join(".env"), "KEY=two").unwrap();
+    std::fs::write(place.context.home.join("plain"), "KEY").unwrap();
     std::fs::create_dir(place.context.home.join(".x")).unwrap();
-    let secret = place.context.home.join(".x/..");
-    assert_eq!(place.succeeds(&SearchFiles, json!({"pattern": "KEY", "path": secret}))["total_count"], 0);
+    let secret = place.context.home.join(".x/.././");
+    let finds = |path: std::path::PathBuf| {
+        place.succeeds(&SearchFiles, json!({"pattern": "KEY", "path": path}))["total_count"].clone()
+    };
+    assert_eq!(finds(secret), 1);
+    std::os::unix::fs::symlink(&place.context.home, place.cwd.join(".link")).unwrap();
+    assert_eq!(finds(place.cwd.join(".link/")), 1);
+    let environment = json!({"pattern": "PATH=", "path": "/proc/self", "file_glob": "environ"});
+    assert_eq!(place.succeeds(&SearchFiles, environment)["total_count"], 0);
 }
 
 #[test]

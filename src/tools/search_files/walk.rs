@@ -1,5 +1,6 @@
 //! The files that a search looks at, in the order of their paths.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -17,6 +18,8 @@ pub(super) struct Place {
     /// Whether the path leads into something hidden, so that hidden files are meant.
     hidden: bool,
     only: Option<NameGlob>,
+    /// The way to it leads through a link, so that what lies below is not what it is called.
+    linked: bool,
     pub deadline: Instant,
 }
 
@@ -35,8 +38,19 @@ impl Place {
         }
         let only = arguments.file_glob.as_deref().map(NameGlob::new).transpose()?;
         let hidden = is_hidden(root.strip_prefix(&context.cwd).unwrap_or(&root));
+        let linked = paths::real(&root).map_err(|error| wrong(&error))? != root;
         let deadline = Instant::now() + TIME_MAX;
-        Ok(Self { root, is_file: !metadata.is_dir(), hidden, only, deadline })
+        Ok(Self { root, is_file: !metadata.is_dir(), hidden, only, linked, deadline })
+    }
+
+    /// Opens a file that the walk came by. Links are not followed on the way, so that only those
+    /// above the place, and what is the kernel's, need a closer look.
+    pub fn open(&self, path: &Path, context: &ToolContext) -> Result<File, open::Refusal> {
+        let opened = match self.linked || open::is_kernels(path) {
+            true => open::open(path, &context.home),
+            false => open::open_unguarded(path),
+        };
+        opened.map(|(file, _)| file)
     }
 
     /// Calls `each` with every file, until it says stop; whether the time was enough for all.
