@@ -57,6 +57,11 @@ struct Planned {
 /// Those of the disk; what was changed is changed back.
 pub(crate) fn carry_out(changes: &[Change], spool: &Path, result: &str) -> io::Result<()> {
     let intent = Intent::record(changes, spool, result)?;
+    if let Some(other) = intent.files.iter().find(|planned| !planned.is_as_it_was()) {
+        drop(fs::remove_file(spool.join(INTENT_FILE)));
+        let path = other.path.display();
+        return Err(io::Error::other(format!("`{path}` was changed by somebody else in the meantime")));
+    }
     for (index, (change, planned)) in changes.iter().zip(&intent.files).enumerate() {
         if let Err(error) = planned.apply(change.after.as_deref(), spool) {
             for (change, planned) in changes.iter().zip(&intent.files).take(index + 1).rev() {
@@ -162,11 +167,15 @@ impl Planned {
         self.new_folders.iter().for_each(|folder| drop(fs::remove_dir(folder)));
     }
 
+    fn is_as_it_was(&self) -> bool {
+        matches!(self.side(), Some(Side::Before | Side::Both))
+    }
+
     /// On which side of its change the file is; `None` if somebody else changed it.
     fn side(&self) -> Option<Side> {
         let now = match File::open(&self.path) {
             Ok(file) => Some(hash_of(file).ok()?),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) if is_absence(&error) => None,
             Err(_) => return None,
         };
         match (now == self.before, now == self.after) {
@@ -202,6 +211,10 @@ fn write_synced(path: &Path, content: &[u8], mode: Option<u32>) -> io::Result<()
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(mode).open(path)?;
     file.write_all(content)?;
     file.sync_all()
+}
+
+fn is_absence(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 /// Makes a folder and those above it; their names are on the disk when it returns.
@@ -313,9 +326,22 @@ mod tests {
             change(a.clone(), Some("a1"), Some("a2")),
             change(wrong, None, Some("x")),
         ];
-        assert!(carry_out(&changes, &place.spool, "{}").is_err());
+        let error = carry_out(&changes, &place.spool, "{}").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists, "{error}");
         assert_eq!(fs::read_to_string(&a).unwrap(), "a1");
         assert!(!place.root.join("deep").exists());
+        assert_eq!(recover(&place.spool), Recovered::NotDone);
+    }
+
+    #[test]
+    fn what_somebody_else_wrote_is_not_overwritten() {
+        let place = place();
+        let path = place.root.join("a");
+        fs::write(&path, "theirs").unwrap();
+        let error =
+            carry_out(&[change(path.clone(), Some("old"), Some("new"))], &place.spool, "{}").unwrap_err();
+        assert!(error.to_string().contains("changed by somebody else"), "{error}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "theirs");
         assert_eq!(recover(&place.spool), Recovered::NotDone);
     }
 
