@@ -12,9 +12,9 @@ use tokio::process::{Child, Command};
 
 use super::{Error, Execution, VariablePolicy, identity, spool::Spool};
 
-/// Largest output that is kept, in blocks of 512 bytes: 1 GiB. A command that prints more is ended
-/// by the broken pipe, also while herm is not there.
-const OUTPUT_BLOCKS_MAX: u64 = 2 * 1024 * 1024;
+/// Largest output that is kept, in blocks of 512 bytes: 256 MiB, what one blob of the log can hold.
+/// A command that prints more is ended by the broken pipe, also while herm is not there.
+const OUTPUT_BLOCKS_MAX: u64 = 512 * 1024;
 
 /// Arguments: command line, working directory, shell, boot id, output limit in blocks. Runs in the
 /// spool. `$$` is the pid that herm knows. Traps, unlike ignored signals, are not inherited.

@@ -14,6 +14,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::providers::BoxFuture;
 
+pub mod terminal;
+
 /// What a tool call is run with.
 #[derive(Clone)]
 pub struct ToolContext {
