@@ -7,12 +7,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use brush_parser::ast::Program;
 use brush_parser::word::{self, BraceExpressionOrText, WordPieceWithSource};
-use brush_parser::{ParserOptions, parse_tokens, uncached_tokenize_str};
+use brush_parser::{ParserOptions, Token, parse_tokens, uncached_tokenize_str};
 
 /// Deepest nesting of parentheses, braces, quotes and keywords that is read.
 const NESTING_MAX: usize = 24;
+/// The same where only words are told apart, which takes less.
+const TOKEN_NESTING_MAX: usize = 200;
 /// Brackets of any kind in one text.
 const BRACKETS_MAX: usize = 4_000;
+/// Places where `((` begins, which may be arithmetic or two subshells: the parser tries both, so
+/// each one inside another multiplies the work.
+const DOUBLE_PARENTHESES_MAX: usize = 6;
 /// Stack of the thread that reads; only what is used of it takes memory.
 pub const STACK_BYTES: usize = 128 << 20;
 
@@ -26,6 +31,56 @@ pub fn script(text: &str) -> Option<Program> {
         let tokens = uncached_tokenize_str(text, &options.tokenizer_options()).ok()?;
         parse_tokens(&tokens, &options).ok()
     })
+}
+
+/// Something between two operators.
+#[derive(Debug, Default)]
+pub struct Run {
+    pub words: Vec<String>,
+    /// Words behind an operator that writes.
+    pub written: Vec<String>,
+}
+
+/// The words of a text that is no script, in runs between its operators. A shell executes what
+/// stands before the place that it cannot read, so this is not nothing. Where quotes do not close,
+/// the lines are taken one by one.
+pub fn runs(text: &str) -> Vec<Run> {
+    if let Some(runs) = runs_of(text) {
+        return runs;
+    }
+    text.lines().filter_map(runs_of).flatten().collect()
+}
+
+fn runs_of(text: &str) -> Option<Vec<Run>> {
+    if nesting(text) > TOKEN_NESTING_MAX {
+        return None;
+    }
+    let options = ParserOptions::default();
+    let tokens = guarded(|| uncached_tokenize_str(text, &options.tokenizer_options()).ok())?;
+    let (mut runs, mut run) = (vec![], Run::default());
+    let mut redirected = None;
+    for token in &tokens {
+        match (token, redirected.take()) {
+            (Token::Operator(operator, _), _) if operator.contains(['<', '>']) => {
+                redirected = Some(operator.contains('>'));
+            }
+            (Token::Operator(..), _) => runs.push(std::mem::take(&mut run)),
+            (Token::Word(word, _), Some(true)) => run.written.push(word.clone()),
+            (Token::Word(_, _), Some(false)) => {}
+            (Token::Word(word, _), None) if run.words.is_empty() && is_keyword(word) => {}
+            (Token::Word(word, _), None) => run.words.push(word.clone()),
+        }
+    }
+    runs.push(run);
+    Some(runs)
+}
+
+fn is_keyword(word: &str) -> bool {
+    const KEYWORDS: &[&str] = &[
+        "if", "then", "else", "elif", "fi", "do", "done", "while", "until", "{", "}", "!", "time", "esac",
+        "coproc",
+    ];
+    KEYWORDS.contains(&word)
 }
 
 /// The pieces of a word.
@@ -59,20 +114,34 @@ fn guarded<T>(parse: impl FnOnce() -> Option<T>) -> Option<T> {
 
 /// Errs on the side of too deep: quotes are not understood here.
 fn is_too_deep(text: &str) -> bool {
-    let (mut depth, mut deepest, mut brackets) = (0_usize, 0_usize, 0_usize);
+    nesting(text) > NESTING_MAX
+        || text.matches(['(', '{', '`']).count() > BRACKETS_MAX
+        || double_parentheses(text) > DOUBLE_PARENTHESES_MAX
+        || keyword_depth(text) > NESTING_MAX
+}
+
+fn nesting(text: &str) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0_usize);
     for c in text.chars() {
         match c {
-            '(' | '{' => {
-                depth += 1;
-                brackets += 1;
-                deepest = deepest.max(depth);
-            }
+            '(' | '{' => depth += 1,
             ')' | '}' => depth = depth.saturating_sub(1),
-            '`' => brackets += 1,
             _ => {}
         }
+        deepest = deepest.max(depth);
     }
-    deepest > NESTING_MAX || brackets > BRACKETS_MAX || keyword_depth(text) > NESTING_MAX
+    deepest
+}
+
+/// Without those of `$((`, which is read another way.
+fn double_parentheses(text: &str) -> usize {
+    let (mut before, mut last) = (' ', ' ');
+    let mut count = 0;
+    for c in text.chars() {
+        count += usize::from(c == '(' && last == '(' && before != '$');
+        (before, last) = (last, c);
+    }
+    count
 }
 
 /// Compound commands that are open at once, at most.

@@ -180,6 +180,15 @@ fn a_disguise_changes_nothing() {
         "sudo systemctl -H host kexec",
         "b() { b | b & }; b",
         "f() { f & f; }; f",
+        // A shell runs what stands before the place that it cannot read.
+        "reboot\n)",
+        "rm -rf /\necho 'unclosed",
+        "ls; rm -rf / (",
+        "fi; reboot",
+        "((((((((((((reboot))))))))))))",
+        "cat x > /dev/sda )",
+        "((1)); ((1)); ((1)); ((1)); ((1)); ((1)); ((1)); reboot",
+        "bash -c 'reboot\n)'",
         "printf SAFE#x; reboot",
         "(printf ok)# note\nreboot",
         "cat <<'A'\nok\nA\nreboot",
@@ -514,9 +523,57 @@ fn nasty_texts_are_asked_about_quickly() {
         texts.push(nested("f() { ", "ls", "; }", times));
         texts.push(nested("<(", "ls", ")", times));
         for word in [
-            "(", ")", "{ ", "\"", "'", "`", "\\", "$(", "${", "$((", "ls | ", "! ", "a=b ", "<<E\n", "if ",
-            "sudo ", "ls;", "ls\n", "time ", "[[ ", "a{b,c}", "> f ", "&", "*", "?(", "@(a|", "'a'", "${x}",
-            "bash -c ", "é",
+            "(",
+            ")",
+            "{ ",
+            "\"",
+            "'",
+            "`",
+            "\\",
+            "$(",
+            "${",
+            "$((",
+            "ls | ",
+            "! ",
+            "a=b ",
+            "<<E\n",
+            "if ",
+            "sudo ",
+            "ls;",
+            "ls\n",
+            "time ",
+            "[[ ",
+            "a{b,c}",
+            "> f ",
+            "&",
+            "*",
+            "?(",
+            "@(a|",
+            "'a'",
+            "${x}",
+            "((a;",
+            "( (",
+            "if ( ",
+            "f() ( ",
+            "{ (",
+            "! (",
+            "x=(",
+            "[[ ( ",
+            "$( (",
+            "case $( ",
+            "(( (",
+            "for ((",
+            "$((( ",
+            "f() ((",
+            "if ((",
+            "${a[",
+            "a=$((",
+            "<( ( ",
+            "while ! ((",
+            "a | (",
+            "a && ((",
+            "bash -c ",
+            "é",
         ] {
             texts.push(word.repeat(times));
         }
@@ -531,7 +588,7 @@ fn nasty_texts_are_asked_about_quickly() {
         judge(&text, Path::new("/"), None);
         let shown: String = text.chars().take(40).collect();
         if begin.elapsed().as_millis() > 100 {
-            eprintln!("SLOW {:?} {} {shown}", begin.elapsed(), text.len());
+            eprintln!("SLOW {:?} {} {shown:?}", begin.elapsed(), text.len());
         }
         assert!(begin.elapsed().as_secs() < 5, "{:?} for {} bytes of {shown:?}", begin.elapsed(), text.len());
     }

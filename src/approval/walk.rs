@@ -25,11 +25,14 @@ const WORK_MAX: usize = 1 << 20;
 /// Values of a `for` loop that are followed one by one.
 const LOOP_VALUES_MAX: usize = 16;
 
-/// Reads a command line; `None` if it is not one.
+/// Reads a command line; `None` if it cannot be read at all.
 pub fn read(command: &str, cwd: &Path, home: Option<&Path>) -> Option<Reading> {
     on_deep_stack(|| {
         let mut walk = Walk::new(Some(cwd), home);
-        walk.program(&parse::script(command)?);
+        match parse::script(command) {
+            Some(program) => walk.program(&program),
+            None => walk.runs(command),
+        }
         Some(walk.reading)
     })
 }
@@ -139,7 +142,20 @@ impl Walk {
         }
         match parse::script(script) {
             Some(program) => self.program(&program),
-            None => self.unread("a command inside it cannot be read"),
+            None => self.runs(script),
+        }
+    }
+
+    /// What is no script is at least searched for catastrophes.
+    fn runs(&mut self, text: &str) {
+        self.unread("it cannot be read as a shell command");
+        for run in parse::runs(text) {
+            for word in &run.written {
+                let fields = expand(word, self);
+                self.reading.writes.extend(fields);
+            }
+            let fields = run.words.iter().flat_map(|word| expand(word, self)).collect();
+            self.invoke(fields, None, false);
         }
     }
 
