@@ -21,7 +21,11 @@ use super::word::{Field, HOME_UNKNOWN, expand, expand_unsplit};
 const DEPTH_MAX: usize = 48;
 /// Characters of words that are expanded and scripts that are parsed, all together; what is nested
 /// counts once for each level. Keeps the time linear.
-const WORK_MAX: usize = 1 << 20;
+const WORK_MAX: usize = 400_000;
+/// Variables that are followed, and the longest value and directory, in bytes: they are copied for
+/// every subshell, and `x=$x$x` doubles.
+const VARIABLES_MAX: usize = 32;
+const VALUE_BYTES_MAX: usize = 512;
 /// Values of a `for` loop that are followed one by one.
 const LOOP_VALUES_MAX: usize = 16;
 
@@ -183,6 +187,9 @@ impl Walk {
     fn list(&mut self, list: &CompoundList) {
         self.nested(|walk| {
             for item in &list.0 {
+                if !walk.spend(0) {
+                    return;
+                }
                 let before = walk.reading.invocations.len();
                 walk.and_or(&item.0);
                 walk.starts_itself |=
@@ -350,6 +357,9 @@ impl Walk {
     }
 
     fn simple(&mut self, command: &SimpleCommand) {
+        if !self.spend(1) {
+            return;
+        }
         let (mut fields, mut assignments) = (vec![], vec![]);
         for item in command.prefix.iter().flat_map(|prefix| &prefix.0) {
             match item {
@@ -416,7 +426,12 @@ impl Walk {
         match value {
             Some(value) => {
                 self.refuse_subscript(value);
-                self.variables.insert(name.into(), value.into());
+                let known = self.variables.contains_key(name) || self.variables.len() < VARIABLES_MAX;
+                if known && value.len() <= VALUE_BYTES_MAX {
+                    self.variables.insert(name.into(), value.into());
+                } else {
+                    self.variables.remove(name);
+                }
             }
             None => drop(self.variables.remove(name)),
         }
@@ -517,7 +532,7 @@ impl Walk {
             Some("export" | "declare" | "typeset" | "local" | "readonly") => {
                 for argument in invocation.known_arguments() {
                     if let Some((name, value)) = argument.split_once('=') {
-                        self.variables.insert(name.into(), value.into());
+                        self.set(name, Some(value));
                     }
                 }
             }
@@ -541,6 +556,8 @@ impl Walk {
             Some(Some(path)) if path.starts_with('/') => Some(path.into()),
             Some(Some(path)) => self.cwd.as_ref().map(|cwd| cwd.join(path)),
         };
+        let within = |cwd: &PathBuf| cwd.as_os_str().len() <= VALUE_BYTES_MAX;
+        self.cwd = self.cwd.take().filter(within);
     }
 }
 

@@ -62,7 +62,7 @@ impl Terminal {
         if args.command.trim().is_empty() {
             return report::refused("invalid arguments: `command` is empty");
         }
-        let place = place(args.workdir.as_deref(), context);
+        let place = place(args.workdir.as_deref(), &context.cwd);
         let execution = Execution {
             command_line: args.command,
             cwd: place.cwd,
@@ -95,6 +95,14 @@ impl Terminal {
             }
         }
     }
+}
+
+/// What approval is asked about: the command line of a call, and the directory it would run in.
+/// `None` where the arguments are not those of a call.
+pub fn command_line(arguments: &Value, session_cwd: &Path) -> Option<(String, PathBuf)> {
+    let args = Args::deserialize(arguments).ok()?;
+    let cwd = place(args.workdir.as_deref(), session_cwd).cwd;
+    Some((args.command, cwd))
 }
 
 impl Tool for Terminal {
@@ -155,23 +163,23 @@ struct Place {
 
 /// A directory that the call names must exist. That of the session may have been removed, by an
 /// earlier command perhaps, and must not fail every later one: what is left of its path serves.
-fn place(workdir: Option<&str>, context: &ToolContext) -> Place {
+fn place(workdir: Option<&str>, session_cwd: &Path) -> Place {
     if let Some(workdir) = workdir {
-        return Place { cwd: context.cwd.join(from_home(workdir)), notice: None };
+        return Place { cwd: session_cwd.join(from_home(workdir)), notice: None };
     }
-    if context.cwd.is_dir() {
-        return Place { cwd: context.cwd.clone(), notice: None };
+    if session_cwd.is_dir() {
+        return Place { cwd: session_cwd.to_owned(), notice: None };
     }
-    match context.cwd.ancestors().find(|folder| folder.is_dir()) {
+    match session_cwd.ancestors().find(|folder| folder.is_dir()) {
         Some(left) => Place {
             cwd: left.to_owned(),
             notice: Some(format!(
                 "the working directory `{}` is gone; this ran in `{}`",
-                context.cwd.display(),
+                session_cwd.display(),
                 left.display()
             )),
         },
-        None => Place { cwd: context.cwd.clone(), notice: None },
+        None => Place { cwd: session_cwd.to_owned(), notice: None },
     }
 }
 

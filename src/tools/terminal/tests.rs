@@ -150,6 +150,8 @@ async fn it_runs_where_it_is_told_to() {
     assert_eq!(shown["output"], json!(format!("{}\n", cwd.join("sub").display())));
     let (_, shown) = bench.run(pwd(json!(cwd))).await;
     assert_eq!(shown["output"], json!(format!("{}\n", cwd.display())));
+    assert_eq!(command_line(&pwd(json!("sub")), cwd), Some(("pwd".into(), cwd.join("sub"))));
+    assert_eq!(command_line(&json!({"command": 1}), cwd), None);
     let (result, shown) = bench.run(pwd(json!("gone"))).await;
     assert_eq!(result.status, ToolStatus::Failed);
     let message = format!("working directory `{}` does not exist", cwd.join("gone").display());
