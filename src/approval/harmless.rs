@@ -3,6 +3,8 @@
 //! Whatever is not found here is asked about. A row is right only if the program, so called, can
 //! change nothing, run nothing and reach no other machine.
 
+use std::path::Path;
+
 use super::git;
 use super::paths::{self, Vital};
 use super::reading::{Invocation, Reading};
@@ -48,7 +50,10 @@ use Rule::{Anything, By, Looks, Matches, Only, Reads};
 
 const TABLE: &[(&[&str], Rule)] = &[
     (
-        &["echo", "printf", "true", "false", ":", "test", "[", "sleep", "basename", "dirname", "seq", "exit"],
+        &[
+            "echo", "printf", "true", "false", ":", "test", "[", "sleep", "basename", "dirname", "seq",
+            "exit", "break", "continue", "return",
+        ],
         Anything,
     ),
     (
@@ -92,9 +97,6 @@ const VERSIONED: &[&str] = &[
     "rustup",
     "node",
     "npm",
-    "npx",
-    "yarn",
-    "pnpm",
     "python",
     "python3",
     "pip",
@@ -133,7 +135,6 @@ const VERSIONED: &[&str] = &[
     "ffmpeg",
     "deno",
     "bun",
-    "tsc",
     "rustfmt",
 ];
 
@@ -178,7 +179,9 @@ fn invocation_objection(invocation: &Invocation, reading: &Reading) -> Option<Ob
     }
     let Some((_, rule)) = TABLE.iter().find(|(names, _)| names.contains(&name)) else { return unlisted() };
     if matches!(rule, Anything) {
-        let names_variable = arguments.iter().any(|field| field.text().starts_with("-v"));
+        let names_variable = arguments.iter().map(Field::text).any(|text| {
+            text.starts_with("-v") || (text.contains('[') && (text.contains("$(") || text.contains('`')))
+        });
         return if names_variable && name != "echo" { unlisted() } else { None };
     }
     if invocation.open_ended || arguments.iter().any(|field| field.unknown || field.variable) {
@@ -187,13 +190,21 @@ fn invocation_objection(invocation: &Invocation, reading: &Reading) -> Option<Ob
     if !rule_holds(rule, arguments) {
         return unlisted();
     }
-    let skipped = usize::from(matches!(rule, Matches(..)));
+    // Where an option brings the pattern, there is none among the operands.
+    let brings_pattern = arguments
+        .iter()
+        .any(|field| is_option_of(field, "ef", &["--regexp", "--file", "--files", "--from-file"]));
+    let skipped = usize::from(matches!(rule, Matches(..)) && !brings_pattern);
     let shows_contents = matches!(rule, Reads(..) | Matches(..) | By(_));
+    let cwd = invocation.cwd.as_deref().and_then(Path::to_str).filter(|cwd| paths::looks_secret(cwd));
+    if shows_contents && let Some(cwd) = cwd {
+        return Some(Objection::ReadsSecrets(cwd.into()));
+    }
     let secret =
         operands(arguments).skip(skipped).find(|text| paths::looks_secret(text) || paths::is_disk(text));
     match secret {
         Some(secret) if shows_contents => Some(Objection::ReadsSecrets(secret.into())),
-        _ if skipped > 0 => searches_home(invocation, reading).map(Objection::ReadsSecrets),
+        _ if matches!(rule, Matches(..)) => searches_home(invocation, reading).map(Objection::ReadsSecrets),
         _ => None,
     }
 }

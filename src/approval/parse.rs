@@ -27,7 +27,7 @@ pub fn script(text: &str) -> Option<Program> {
         return None;
     }
     guarded(|| {
-        let options = ParserOptions::default();
+        let options = options();
         let tokens = uncached_tokenize_str(text, &options.tokenizer_options()).ok()?;
         parse_tokens(&tokens, &options).ok()
     })
@@ -55,7 +55,7 @@ fn runs_of(text: &str) -> Option<Vec<Run>> {
     if nesting(text) > TOKEN_NESTING_MAX {
         return None;
     }
-    let options = ParserOptions::default();
+    let options = options();
     let tokens = guarded(|| uncached_tokenize_str(text, &options.tokenizer_options()).ok())?;
     let (mut runs, mut run) = (vec![], Run::default());
     let mut redirected = None;
@@ -88,7 +88,7 @@ pub fn pieces(text: &str) -> Option<Vec<WordPieceWithSource>> {
     if is_too_deep(text) {
         return None;
     }
-    guarded(|| word::parse(text, &ParserOptions::default()).ok())
+    guarded(|| word::parse(text, &options()).ok())
 }
 
 /// The pieces of a here-document.
@@ -96,7 +96,7 @@ pub fn document_pieces(text: &str) -> Option<Vec<WordPieceWithSource>> {
     if is_too_deep(text) {
         return None;
     }
-    guarded(|| word::parse_heredoc(text, &ParserOptions::default()).ok())
+    guarded(|| word::parse_heredoc(text, &options()).ok())
 }
 
 /// The brace expressions of a word; `None` if it has none.
@@ -104,7 +104,12 @@ pub fn braces(text: &str) -> Option<Vec<BraceExpressionOrText>> {
     if is_too_deep(text) {
         return None;
     }
-    guarded(|| word::parse_brace_expansions(text, &ParserOptions::default()).ok().flatten())
+    guarded(|| word::parse_brace_expansions(text, &options()).ok().flatten())
+}
+
+/// As `bash -c` reads: extended patterns are off, so `!(x)` negates a subshell.
+fn options() -> ParserOptions {
+    ParserOptions { enable_extended_globbing: false, ..ParserOptions::default() }
 }
 
 /// The parser is not ours: a panic in it is a text that was not read.

@@ -289,7 +289,8 @@ impl Walk {
         });
     }
 
-    fn operand(&mut self, word: &str) {
+    /// Expands what is evaluated as arithmetic.
+    pub fn operand(&mut self, word: &str) {
         for field in expand(word, self) {
             self.refuse_subscript(field.text());
         }

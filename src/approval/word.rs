@@ -176,7 +176,7 @@ impl Fields {
                 self.push_unknown();
             }
             WordPiece::ArithmeticExpression(expression) => {
-                expand(&expression.value, walk);
+                walk.operand(&expression.value);
                 self.push_unknown();
             }
         }
@@ -205,7 +205,14 @@ impl Fields {
 
     fn parameter(&mut self, expression: &ParameterExpr, quoted: bool, walk: &mut Walk) {
         for operand in operands(expression) {
-            expand(operand, walk);
+            walk.operand(operand);
+        }
+        if let Some(Parameter::NamedWithIndex { index, .. }) = parameter_of(expression) {
+            walk.operand(index);
+        }
+        if matches!(expression, ParameterExpr::Transform { .. }) {
+            // `${x@P}` runs what is substituted in the value.
+            walk.unread("a value in it may be run");
         }
         let value = plain_value(expression, walk);
         match value {
@@ -307,13 +314,35 @@ fn operands(expression: &ParameterExpr) -> Vec<&str> {
         ParameterExpr::Substring { offset, length, .. } => {
             std::iter::once(offset.value.as_str()).chain(length.as_ref().map(|l| l.value.as_str())).collect()
         }
+        ParameterExpr::Parameter { .. }
+        | ParameterExpr::ParameterLength { .. }
+        | ParameterExpr::Transform { .. }
+        | ParameterExpr::VariableNames { .. }
+        | ParameterExpr::MemberKeys { .. } => vec![],
+    }
+}
+
+/// The parameter that an expansion is about.
+fn parameter_of(expression: &ParameterExpr) -> Option<&Parameter> {
+    match expression {
         ParameterExpr::Parameter { parameter, .. }
+        | ParameterExpr::UseDefaultValues { parameter, .. }
+        | ParameterExpr::AssignDefaultValues { parameter, .. }
+        | ParameterExpr::IndicateErrorIfNullOrUnset { parameter, .. }
+        | ParameterExpr::UseAlternativeValue { parameter, .. }
         | ParameterExpr::ParameterLength { parameter, .. }
-        | ParameterExpr::Transform { parameter, .. } => match parameter {
-            Parameter::NamedWithIndex { index, .. } => vec![index.as_str()],
-            _ => vec![],
-        },
-        ParameterExpr::VariableNames { .. } | ParameterExpr::MemberKeys { .. } => vec![],
+        | ParameterExpr::RemoveSmallestSuffixPattern { parameter, .. }
+        | ParameterExpr::RemoveLargestSuffixPattern { parameter, .. }
+        | ParameterExpr::RemoveSmallestPrefixPattern { parameter, .. }
+        | ParameterExpr::RemoveLargestPrefixPattern { parameter, .. }
+        | ParameterExpr::Substring { parameter, .. }
+        | ParameterExpr::Transform { parameter, .. }
+        | ParameterExpr::UppercaseFirstChar { parameter, .. }
+        | ParameterExpr::UppercasePattern { parameter, .. }
+        | ParameterExpr::LowercaseFirstChar { parameter, .. }
+        | ParameterExpr::LowercasePattern { parameter, .. }
+        | ParameterExpr::ReplaceSubstring { parameter, .. } => Some(parameter),
+        ParameterExpr::VariableNames { .. } | ParameterExpr::MemberKeys { .. } => None,
     }
 }
 
