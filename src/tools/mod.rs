@@ -19,6 +19,7 @@ pub mod sanitize;
 mod search_files;
 mod session_search;
 pub mod table;
+pub mod terminal;
 mod text;
 mod todo;
 mod write_file;
