@@ -1,5 +1,7 @@
 //! The transport and the chat-completions dialect against a server on a real socket.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may fail by panicking")]
+
 mod support;
 
 use std::sync::{Arc, Mutex};
@@ -200,6 +202,16 @@ async fn nobody_listening_is_a_failure_that_says_so() {
     let failure = provider.call(&request(true), context(Deadlines::default()).0).await.unwrap_err();
     assert_eq!(failure.class, FailureClass::Timeout);
     assert!(failure.message.contains("connection refused"), "{}", failure.message);
+}
+
+#[tokio::test]
+async fn a_server_without_tls_is_a_failure_that_says_so() {
+    let server = ModelServer::start([]);
+    let address = server.base_url().replace("http:", "https:");
+    let provider = HttpProvider::new(&address, None, Arc::new(ChatCompletions::default())).unwrap();
+    let failure = provider.call(&request(true), context(Deadlines::default()).0).await.unwrap_err();
+    assert_eq!(failure.class, FailureClass::ServerError);
+    assert!(failure.message.starts_with("no secure connection"), "{}", failure.message);
 }
 
 #[tokio::test]

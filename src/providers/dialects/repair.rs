@@ -153,6 +153,8 @@ fn sorted(value: Value) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn user(text: &str) -> LoadedMessage {
@@ -253,5 +255,64 @@ mod tests {
         let text = canonical_object("{ \"b\": [ {\"d\":1, \"c\":2} ], \"a\": null }");
         assert_eq!(text.as_deref(), Some("{\"a\":null,\"b\":[{\"c\":2,\"d\":1}]}"));
         assert_eq!(canonical_object("[1]"), None);
+    }
+
+    /// Every call has its result at once and in order, and no two neighbours have one role.
+    fn is_well_formed(messages: &[LoadedMessage]) -> bool {
+        let mut ids = BTreeSet::new();
+        let mut waiting = VecDeque::new();
+        let mut before = "";
+        for message in messages {
+            let role = match message {
+                LoadedMessage::Tool { id, .. } => {
+                    if waiting.pop_front() != Some(id.clone()) {
+                        return false;
+                    }
+                    "tool"
+                }
+                LoadedMessage::User { text } if text.trim().is_empty() => return false,
+                LoadedMessage::User { .. } => "user",
+                LoadedMessage::Assistant { calls, .. } => {
+                    if !calls.iter().all(|call| ids.insert(call.id.clone())) {
+                        return false;
+                    }
+                    waiting.extend(calls.iter().map(|call| call.id.clone()));
+                    "assistant"
+                }
+            };
+            let inside = role == "assistant" && !waiting.is_empty();
+            if (role == before && role != "tool") || (role != "tool" && !inside && !waiting.is_empty()) {
+                return false;
+            }
+            before = role;
+        }
+        waiting.is_empty()
+    }
+
+    fn any_message() -> impl Strategy<Value = LoadedMessage> {
+        let id = || prop_oneof!["a", "b", "c", ""];
+        let some_calls =
+            proptest::collection::vec((id(), prop_oneof![r"\{\}", r#"\{"x":1\}"#, r#"\{"x"#]), 0..3);
+        prop_oneof![
+            prop_oneof!["", "u", "v"].prop_map(|text| user(&text)),
+            (prop_oneof!["", "t"], some_calls).prop_map(|(text, calls)| LoadedMessage::Assistant {
+                text,
+                calls: calls
+                    .into_iter()
+                    .map(|(id, arguments)| Call { id, name: "f".into(), arguments: JsonText(arguments) })
+                    .collect(),
+                extras: None,
+            }),
+            (id(), "[rs]").prop_map(|(id, text)| result(&id, &text)),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_comes_in_well_formed_goes_out(history in proptest::collection::vec(any_message(), 0..12)) {
+            let once = well_formed(&history);
+            prop_assert!(is_well_formed(&once), "{:?}", once);
+            prop_assert_eq!(well_formed(&once), once);
+        }
     }
 }
