@@ -14,6 +14,8 @@
 //! 6. After a failed write or sync nothing is acknowledged any more ([`Error::Poisoned`]).
 
 mod error;
+mod laying;
+pub mod memory;
 
 use std::time::Duration;
 
@@ -22,6 +24,7 @@ use herm_schema::{
 };
 
 pub use error::Error;
+pub use memory::MemoryLog;
 
 /// Records in one append, at most.
 pub const APPEND_EVENTS_MAX: usize = 512;
