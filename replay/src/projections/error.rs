@@ -18,7 +18,9 @@ pub enum Error {
     Busy { path: PathBuf },
     #[error("{operation} `{path}`: {reason}")]
     Io { operation: &'static str, path: PathBuf, reason: String },
-    #[error("projection `{name}` stands still at {position}: {reason}; `herm projections rebuild {name}` starts it anew")]
+    #[error(
+        "projection `{name}` stands still at {position}: {reason}; `herm projections rebuild {name}` starts it anew"
+    )]
     Parked { name: &'static str, position: u64, reason: String },
     #[error("there is no projection `{name}`; there are {known}")]
     Unknown { name: String, known: String },

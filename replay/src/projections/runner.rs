@@ -95,7 +95,10 @@ impl<P: Projection> Runner<P> {
         self.not_parked(inner)?;
         let mut result = guarded(inner, |inner| follow(inner, self.log.as_ref()));
         if result.as_ref().is_err_and(Error::is_damage) {
-            tracing::warn!(projection = inner.projection.name(), "damaged store moved aside; building it anew");
+            tracing::warn!(
+                projection = inner.projection.name(),
+                "damaged store moved aside; building it anew"
+            );
             result = guarded(inner, |inner| {
                 inner.standing = None;
                 inner.projection.discard()?;
@@ -135,7 +138,14 @@ impl<P: Projection + Sync> Followed for Runner<P> {
         let checkpoint = inner.standing.or(stored).unwrap_or_default().position;
         let tail = self.log.tail().last;
         let lag = tail.0.saturating_sub(checkpoint.0);
-        Status { name: inner.projection.name(), schema: inner.projection.schema(), checkpoint, tail, lag, error }
+        Status {
+            name: inner.projection.name(),
+            schema: inner.projection.schema(),
+            checkpoint,
+            tail,
+            lag,
+            error,
+        }
     }
 
     fn catch_up(&self) -> Result<(), Error> {

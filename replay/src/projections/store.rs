@@ -99,7 +99,11 @@ impl Store for SledStore {
 }
 
 /// Calls sled; its errors and its panics are both damage.
-fn guarded<T>(name: &str, operation: &'static str, call: impl FnOnce() -> sled::Result<T>) -> Result<T, Error> {
+fn guarded<T>(
+    name: &str,
+    operation: &'static str,
+    call: impl FnOnce() -> sled::Result<T>,
+) -> Result<T, Error> {
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(result) => result.map_err(|error| Error::store(name, operation, error)),
         Err(panic) => Err(Error::store(name, operation, panic_text(&*panic))),
@@ -253,7 +257,9 @@ fn open(folder: &Path) -> Result<sled::Db, Error> {
         sled::Config::new().path(folder).cache_capacity(CACHE_BYTES).flush_every_ms(Some(FLUSH_EVERY_MS));
     guarded("all", "open the database", || configuration.open()).map_err(|error| match &error {
         // sled gives the lock's failure no kind of its own.
-        Error::Store { reason, .. } if reason.contains("acquire lock") => Error::Busy { path: folder.to_owned() },
+        Error::Store { reason, .. } if reason.contains("acquire lock") => {
+            Error::Busy { path: folder.to_owned() }
+        }
         _ => error,
     })
 }
@@ -267,7 +273,9 @@ pub(crate) fn set_aside(folder: &Path) -> Result<(), Error> {
         std::fs::remove_dir_all(&aside).map_err(|error| Error::io("remove", &aside, error))?;
     }
     match std::fs::rename(folder, &aside) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io("move aside", folder, error)),
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(Error::io("move aside", folder, error))
+        }
         _ => Ok(()),
     }
 }
