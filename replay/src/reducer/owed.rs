@@ -68,7 +68,7 @@ fn owed_by_batch(turn: &Turn, batch: &Batch, effects: &mut Vec<Effect>) {
     for call in batch.calls.iter().filter(open).filter(|call| call.segment == current) {
         effects.push(match &call.status {
             CallStatus::Ready { approved } => Effect::PrepareCall { call: call.call, approved: *approved },
-            CallStatus::Asked { request, position } => {
+            CallStatus::Asked { request, position, .. } => {
                 Effect::AskApproval { request: *request, position: *position, call: call.call }
             }
             CallStatus::Started { intent, position, .. } => Effect::RunTool {

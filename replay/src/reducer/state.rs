@@ -207,7 +207,14 @@ pub enum CallStatus {
     /// Not looked at yet, or approved and to be looked at again.
     Ready { approved: bool },
     /// A person is asked.
-    Asked { request: StreamPos, position: Position },
+    Asked {
+        request: StreamPos,
+        position: Position,
+        tool: String,
+        subject: String,
+        reason: String,
+        pattern: String,
+    },
     /// It runs.
     Started { intent: StreamPos, position: Position, arguments: JsonText, effect: EffectClass },
     /// It has its result.

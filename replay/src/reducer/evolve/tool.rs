@@ -17,18 +17,32 @@ fn call_mut(state: &mut SessionState, call: CallRef) -> Option<&mut CallState> {
 
 pub fn asked(state: &mut SessionState, at: Placed, event: &ApprovalRequested) {
     if let Some(call) = call_mut(state, event.call) {
-        call.status = CallStatus::Asked { request: at.pos, position: at.position };
+        call.status = CallStatus::Asked {
+            request: at.pos,
+            position: at.position,
+            tool: event.tool.clone(),
+            subject: event.subject.clone(),
+            reason: event.reason.clone(),
+            pattern: event.pattern.clone(),
+        };
     }
 }
 
-/// A yes lets the call be looked at again; what a no or silence means for the model is said by
-/// the `ToolCallSkipped` that follows.
+/// A yes lets the call be looked at again, and may cover others; what a no or silence means for
+/// the model is said by the `ToolCallSkipped` that follows.
 pub fn decided(state: &mut SessionState, event: &ApprovalDecided) {
-    let Decision::Allowed { .. } = event.decision else {
+    let Decision::Allowed { scope } = event.decision else {
         return;
     };
-    if let Some(call) = call_mut(state, event.call) {
-        call.status = CallStatus::Ready { approved: true };
+    let Some(call) = call_mut(state, event.call) else {
+        return;
+    };
+    let approved = CallStatus::Ready { approved: true };
+    if let CallStatus::Asked { tool, pattern, .. } = std::mem::replace(&mut call.status, approved) {
+        let grant = (tool, pattern);
+        if scope != GrantScope::Once && !state.grants.contains(&grant) {
+            state.grants.push(grant);
+        }
     }
 }
 
