@@ -36,7 +36,7 @@ impl Error {
             Self::Problems { problems, .. } => problems.iter().find_map(|problem| problem.fix.clone()),
             Self::EnvLine { path, line, .. } => Some(format!("${{EDITOR:-vi}} +{line} {}", quoted(path))),
             Self::UnknownKey { suggestion: Some(key), .. } => Some(format!("herm config explain {key}")),
-            Self::UnknownKey { suggestion: None, .. } => Some("herm config show --all".into()),
+            Self::UnknownKey { suggestion: None, .. } => Some("herm config show".into()),
             Self::BadValue { key, .. } => Some(format!("herm config explain {key}")),
             Self::NotEditable { path, line, .. } => {
                 Some(format!("${{EDITOR:-vi}} {}   # and write `{line}`", quoted(path)))

@@ -122,7 +122,7 @@ impl Reading {
                 let reason = format!("is not a setting; did you mean `{near}`?");
                 self.problem(path, reason, Some(format!("herm config explain {near}")));
             }
-            None => self.problem(path, "is not a setting".into(), Some("herm config show --all".into())),
+            None => self.problem(path, "is not a setting".into(), Some("herm config show".into())),
         }
     }
 
