@@ -13,6 +13,7 @@ pub mod runtime;
 pub mod effects;
 
 pub mod delivery;
+pub mod platforms;
 
 pub mod providers;
 

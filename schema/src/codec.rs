@@ -58,8 +58,9 @@ pub enum CodecError {
     Encode { reason: String },
 }
 
-/// What a payload says.
+/// What a payload says. Almost always an event, so boxing it would cost every read.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "the small variant is the rare one")]
 pub enum Decoded {
     Event(Event),
     /// A kind that a newer herm wrote and that older ones may pass over.

@@ -1,1 +1,3 @@
 //! From an answer to its receipts.
+
+pub mod plan;

@@ -11,6 +11,8 @@ pub enum Error {
     Conflict { stream: StreamId, expected: StreamPos, actual: StreamPos },
     #[error("{what} of {found} exceeds the limit of {limit}")]
     TooLarge { what: &'static str, found: u64, limit: u64 },
+    #[error("{found} {what}, at least {least} needed")]
+    TooFew { what: &'static str, found: u64, least: u64 },
     #[error("the log was opened read-only")]
     ReadOnly,
     #[error("the log is closed")]

@@ -14,7 +14,10 @@
 //! 6. After a failed write or sync nothing is acknowledged any more ([`Error::Poisoned`]).
 
 mod error;
+mod laying;
+pub mod memory;
 
+use std::path::Path;
 use std::time::Duration;
 
 use herm_schema::{
@@ -22,6 +25,7 @@ use herm_schema::{
 };
 
 pub use error::Error;
+pub use memory::MemoryLog;
 
 /// Records in one append, at most.
 pub const APPEND_EVENTS_MAX: usize = 512;
@@ -121,6 +125,20 @@ pub trait Log: Send + Sync {
     /// # Errors
     /// `TooLarge` above [`BLOB_BYTES_MAX`]; otherwise those of the disk.
     fn put_blob(&self, bytes: &[u8]) -> Result<BlobRef, Error>;
+
+    /// Keeps the bytes of a file under their hash, without holding them in memory where the
+    /// implementation can; on the disk when it returns. The file stays.
+    ///
+    /// # Errors
+    /// Those of [`Log::put_blob`], and those of reading the file.
+    fn put_blob_file(&self, path: &Path) -> Result<BlobRef, Error> {
+        let bytes = std::fs::read(path).map_err(|source| Error::Io {
+            operation: "read",
+            path: path.to_owned(),
+            reason: source.to_string(),
+        })?;
+        self.put_blob(&bytes)
+    }
 
     /// The bytes of a blob, checked against their hash.
     ///

@@ -1,0 +1,122 @@
+//! What the reducer is asked: imperative, with everything it may need to know.
+
+use herm_schema::events::*;
+use herm_schema::{BlobRef, CallRef, JsonText, Micros, StreamPos, Text};
+
+/// Time and chance, stamped by the shell when a command enters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stamp {
+    pub now: Micros,
+    /// Spreads retries; any number.
+    pub seed: u64,
+}
+
+/// What the reducer is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    Open(SessionOpened),
+    Configure(Policy),
+    End(EndReason),
+    /// A person said something; what it does depends on the busy policy.
+    Receive {
+        message: MessageReceived,
+        /// What has been shown of the answer being written.
+        visible_text: String,
+    },
+    /// A person said something that is to be seen in the running turn.
+    Steer(SteerReceived),
+    Interrupt {
+        by: InterruptSource,
+        visible_text: String,
+    },
+    /// Go on as far as nothing has to be waited for.
+    Advance,
+    /// This process has taken over a stream that another left; asked once, before all else.
+    Resume,
+    PromptBuilt {
+        prompt: BlobRef,
+        definitions: BlobRef,
+        tools: Vec<ToolFacts>,
+    },
+    ModelAnswered {
+        intent: StreamPos,
+        answer: ModelCallSucceeded,
+    },
+    ModelFailed {
+        intent: StreamPos,
+        failure: ModelFailure,
+    },
+    Compressed {
+        intent: StreamPos,
+        result: Result<Compression, String>,
+    },
+    CallPrepared {
+        call: CallRef,
+        verdict: Prepared,
+    },
+    ApprovalAnswered {
+        request: StreamPos,
+        decision: Decision,
+        by: DecidedBy,
+    },
+    ToolFinished {
+        intent: StreamPos,
+        outcome: ToolOutcome,
+    },
+    /// A tool call was begun before a restart, and its outcome cannot be known.
+    ToolInDoubt {
+        intent: StreamPos,
+    },
+    DeliveryPrepared {
+        chunks: Vec<String>,
+        keyed: bool,
+    },
+    Delivered {
+        intent: StreamPos,
+        platform_message_id: Option<String>,
+    },
+    DeliveryFailed {
+        intent: StreamPos,
+        class: DeliveryFailure,
+        message: String,
+        retry_at: Option<Micros>,
+    },
+    /// A chunk was being sent before a restart, and its outcome cannot be known.
+    DeliveryUncertain {
+        intent: StreamPos,
+    },
+    /// herm's own code failed while an effect ran.
+    Fault {
+        effect: super::EffectId,
+        message: String,
+    },
+}
+
+/// What a context engine came up with; positions name entries of the view.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Compression {
+    pub first: StreamPos,
+    pub last: StreamPos,
+    pub summary: String,
+    pub pruned: Vec<PrunedResult>,
+    pub engine: String,
+}
+
+/// What becomes of a tool call before it runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Prepared {
+    Run { arguments: JsonText },
+    Ask { subject: String, reason: String, rule: String, pattern: String },
+    Block { rule: String, subject: String },
+    Invalid { shown: String },
+}
+
+/// What a tool call came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolOutcome {
+    pub status: ToolStatus,
+    pub shown: Text,
+    pub full: Option<BlobRef>,
+    pub recovered: bool,
+    pub elapsed_us: u64,
+}

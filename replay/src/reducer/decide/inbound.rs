@@ -1,0 +1,110 @@
+//! What people say, and when: to a session at rest, or in the middle of a turn.
+
+use herm_schema::Event;
+use herm_schema::events::*;
+
+use crate::reducer::notices;
+use crate::reducer::rejection::Rejection;
+use crate::reducer::state::*;
+
+/// Longest message that is accepted, in bytes of UTF-8.
+pub const MESSAGE_BYTES_MAX: usize = 4 << 20;
+
+fn admit(state: &SessionState, text: &str) -> Result<(), Rejection> {
+    if let Some(reason) = state.ended {
+        return Err(Rejection::Ended { reason });
+    }
+    if text.len() > MESSAGE_BYTES_MAX {
+        return Err(Rejection::TooLarge { what: "message", found: text.len(), limit: MESSAGE_BYTES_MAX });
+    }
+    Ok(())
+}
+
+/// A message: its own turn, or what the busy policy makes of it.
+pub fn receive(
+    state: &SessionState,
+    message: MessageReceived,
+    visible_text: String,
+) -> Result<Vec<Event>, Rejection> {
+    admit(state, &message.text)?;
+    let busy = state.policy.as_ref().map_or(BusyPolicy::Queue, |policy| policy.busy);
+    let Some(turn) = &state.turn else {
+        return Ok(vec![message.into()]);
+    };
+    match (busy, &turn.phase) {
+        (BusyPolicy::Queue, _) | (_, Phase::Closing { .. } | Phase::Delivering { .. }) => {
+            Ok(vec![message.into()])
+        }
+        _ if turn.stop.is_some() => Ok(vec![message.into()]),
+        (BusyPolicy::Steer, _) | (BusyPolicy::Interrupt, Phase::Tools(_)) => {
+            Ok(vec![as_steer(message).into()])
+        }
+        (BusyPolicy::Interrupt, Phase::Calling(intent)) if intent.purpose == ModelPurpose::Turn => {
+            let aborted = ModelCallAborted { reason: AbortReason::Redirected, visible_text };
+            Ok(vec![aborted.into(), as_redirect(message).into()])
+        }
+        (BusyPolicy::Interrupt, Phase::Waiting { .. }) => {
+            Ok(vec![message.into(), InterruptRequested { by: InterruptSource::NewMessage }.into()])
+        }
+        (BusyPolicy::Interrupt, Phase::Gate | Phase::Calling(_) | Phase::Compressing { .. }) => {
+            Ok(vec![message.into()])
+        }
+    }
+}
+
+fn as_steer(message: MessageReceived) -> SteerReceived {
+    SteerReceived { message_id: message.message_id, sender: message.sender, text: message.text }
+}
+
+fn as_redirect(message: MessageReceived) -> RedirectReceived {
+    RedirectReceived { message_id: message.message_id, sender: message.sender, text: message.text }
+}
+
+pub fn steer(state: &SessionState, steer: SteerReceived) -> Result<Vec<Event>, Rejection> {
+    admit(state, &steer.text)?;
+    match &state.turn {
+        Some(_) => Ok(vec![steer.into()]),
+        None => Err(Rejection::NothingRunning),
+    }
+}
+
+/// Ends the turn now: what runs is stopped, what has not begun does not begin.
+pub fn interrupt(
+    state: &SessionState,
+    by: InterruptSource,
+    visible_text: String,
+) -> Result<Vec<Event>, Rejection> {
+    let turn = state.turn.as_ref().ok_or(Rejection::NothingRunning)?;
+    let mut events: Vec<Event> = vec![InterruptRequested { by }.into()];
+    match &turn.phase {
+        Phase::Closing { .. } | Phase::Delivering { .. } => return Err(Rejection::AlreadyEnding),
+        _ if turn.interrupted => return Err(Rejection::AlreadyEnding),
+        Phase::Gate | Phase::Waiting { .. } => {}
+        Phase::Calling(_) => {
+            events.push(ModelCallAborted { reason: AbortReason::Interrupted, visible_text }.into());
+        }
+        Phase::Compressing { .. } => {
+            let message = "interrupted".to_owned();
+            events.push(CompressionFailed { reason: CompressionFailure::Engine, message }.into());
+        }
+        Phase::Tools(batch) => {
+            let unbegun = batch
+                .calls
+                .iter()
+                .filter(|call| matches!(call.status, CallStatus::Ready { .. } | CallStatus::Asked { .. }));
+            events.extend(unbegun.map(|call| {
+                let shown = notices::skipped("Cancelled: the user interrupted before it began.");
+                ToolCallSkipped { call: call.call, reason: SkipReason::Interrupted, shown }.into()
+            }));
+        }
+    }
+    Ok(events)
+}
+
+pub fn end(state: &SessionState, reason: EndReason) -> Result<Vec<Event>, Rejection> {
+    match (state.ended, &state.turn) {
+        (Some(reason), _) => Err(Rejection::Ended { reason }),
+        (None, Some(_)) => Err(Rejection::WorkOpen),
+        (None, None) => Ok(vec![SessionEnded { reason, state: Some(state.digest()) }.into()]),
+    }
+}

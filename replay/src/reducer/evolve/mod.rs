@@ -1,0 +1,117 @@
+//! The fold: a state and an event to the next state. Total; a replay is nothing but this.
+//!
+//! An event that does not fit the state (which no `decide` would have let through) changes as
+//! little as it can: a log that another version wrote must still open.
+
+mod context;
+mod delivery;
+mod model;
+mod tool;
+mod turn;
+
+use herm_schema::events::*;
+use herm_schema::{Event, Recorded, SessionId, StreamPos};
+
+use super::state::*;
+
+/// Folds one event into the state.
+pub fn evolve(state: &mut SessionState, recorded: &Recorded) {
+    let at = Placed::of(recorded);
+    match &recorded.event {
+        Event::SessionOpened(event) => {
+            state.session = SessionId::of_stream(recorded.envelope.stream);
+            state.opened = Some(event.clone());
+            state.prompt_due = Some(PromptReason::SessionStart);
+        }
+        Event::SessionConfigured(event) => configured(state, &event.policy),
+        Event::SystemPromptBuilt(event) => {
+            state.prompt = Some(event.prompt);
+            state.prompt_due = None;
+        }
+        Event::ToolsOffered(event) => {
+            state.offer = Some(Offer { definitions: event.definitions, tools: event.tools.clone() });
+        }
+        Event::SessionEnded(event) => state.ended = Some(event.reason),
+        Event::MessageReceived(event) => {
+            state.queue.push_back(Queued { at: at.pos, text: event.text.clone() });
+        }
+        Event::SteerReceived(event) => turn::steered(state, at, &event.text),
+        Event::RedirectReceived(event) => turn::redirected(state, at, &event.text),
+        Event::InterruptRequested(_) => turn::interrupted(state),
+        Event::TurnStarted(event) => turn::started(state, at, event),
+        Event::TurnEnded(event) => turn::ended(state, at, event),
+        Event::BudgetWarned(event) => turn::budget_warned(state, at, event),
+        Event::TurnFaulted(_) => turn::faulted(state),
+        Event::TurnResumed(event) => turn::resumed(state, event),
+        Event::ModelCallStarted(event) => model::started(state, at, event),
+        Event::ModelCallSucceeded(event) => model::succeeded(state, at, event),
+        Event::ModelCallFailed(event) => model::failed(state, event),
+        Event::ModelCallAborted(event) => model::aborted(state, at, event),
+        Event::ToolCallStarted(event) => tool::started(state, at, event),
+        Event::ToolCallFinished(event) => tool::finished(state, at, event),
+        Event::ToolCallSkipped(event) => tool::skipped(state, at, event),
+        Event::ToolCallInDoubt(event) => tool::in_doubt(state, at, event),
+        Event::ApprovalRequested(event) => tool::asked(state, at, event),
+        Event::ApprovalDecided(event) => tool::decided(state, event),
+        Event::CommandBlocked(_) => {}
+        Event::ApprovalGranted(event) => {
+            state.grants.push((event.tool.clone(), event.pattern.clone()));
+        }
+        Event::CompressionStarted(event) => context::started(state, at, event),
+        Event::CompressionFinished(event) => context::finished(state, at, event),
+        Event::CompressionFailed(event) => context::failed(state, event),
+        Event::ToolResultsPruned(event) => context::pruned(state, event),
+        Event::DeliveryPlanned(event) => delivery::planned(state, at, event),
+        Event::DeliveryAttempted(event) => delivery::attempted(state, at, event),
+        Event::DeliveryConfirmed(event) => delivery::confirmed(state, event),
+        Event::DeliveryFailed(event) => delivery::failed(state, event),
+    }
+    state.head = StreamHead { stream_pos: at.pos, position: at.position, recorded_at: at.time };
+    turn::settle(state);
+}
+
+/// Where an event stands.
+#[derive(Clone, Copy)]
+struct Placed {
+    pos: StreamPos,
+    position: herm_schema::Position,
+    time: herm_schema::Micros,
+    turn: Option<herm_schema::TurnId>,
+}
+
+impl Placed {
+    fn of(recorded: &Recorded) -> Self {
+        let envelope = &recorded.envelope;
+        Self {
+            pos: envelope.stream_pos,
+            position: envelope.position,
+            time: envelope.recorded_at,
+            turn: envelope.turn,
+        }
+    }
+}
+
+/// Another model reads the conversation anew: the prompt names it, and its counts are its own.
+fn configured(state: &mut SessionState, policy: &Policy) {
+    let changed = state.policy.as_ref().is_some_and(|old| {
+        (&old.model.provider, &old.model.model) != (&policy.model.provider, &policy.model.model)
+    });
+    if changed && state.prompt.is_some() {
+        state.prompt_due = Some(PromptReason::ConfigurationChanged);
+        state.context.reported = None;
+    }
+    state.policy = Some(policy.clone());
+}
+
+/// The state as `event` would leave it, as far as its size is concerned.
+pub fn after_compression(state: &SessionState, event: &CompressionFinished) -> SessionState {
+    let mut after = state.clone();
+    let at = Placed {
+        pos: state.next_pos(),
+        position: state.head.position.next(),
+        time: state.head.recorded_at,
+        turn: None,
+    };
+    context::finished(&mut after, at, event);
+    after
+}

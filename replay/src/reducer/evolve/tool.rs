@@ -1,0 +1,149 @@
+//! Tool calls: asked, begun, ended, left out.
+
+use herm_schema::events::*;
+use herm_schema::{CallRef, Digest, Text};
+
+use super::Placed;
+use super::model::INVALID_ROUNDS_MAX;
+use crate::reducer::guardrails;
+use crate::reducer::state::*;
+
+fn call_mut(state: &mut SessionState, call: CallRef) -> Option<&mut CallState> {
+    match &mut state.turn.as_mut()?.phase {
+        Phase::Tools(batch) => batch.calls.iter_mut().find(|state| state.call == call),
+        _ => None,
+    }
+}
+
+pub fn asked(state: &mut SessionState, at: Placed, event: &ApprovalRequested) {
+    if let Some(call) = call_mut(state, event.call) {
+        call.status = CallStatus::Asked {
+            request: at.pos,
+            position: at.position,
+            tool: event.tool.clone(),
+            subject: event.subject.clone(),
+            reason: event.reason.clone(),
+            pattern: event.pattern.clone(),
+        };
+    }
+}
+
+/// A yes lets the call be looked at again, and may cover others; what a no or silence means for
+/// the model is said by the `ToolCallSkipped` that follows.
+pub fn decided(state: &mut SessionState, event: &ApprovalDecided) {
+    let Decision::Allowed { scope } = event.decision else {
+        return;
+    };
+    let Some(call) = call_mut(state, event.call) else {
+        return;
+    };
+    let approved = CallStatus::Ready { approved: true };
+    if let CallStatus::Asked { tool, pattern, .. } = std::mem::replace(&mut call.status, approved) {
+        let grant = (tool, pattern);
+        if scope != GrantScope::Once && !state.grants.contains(&grant) {
+            state.grants.push(grant);
+        }
+    }
+}
+
+pub fn started(state: &mut SessionState, at: Placed, event: &ToolCallStarted) {
+    if let Some(turn) = &mut state.turn {
+        turn.totals.tool_calls = turn.totals.tool_calls.saturating_add(1);
+    }
+    if let Some(call) = call_mut(state, event.call) {
+        call.status = CallStatus::Started {
+            intent: at.pos,
+            position: at.position,
+            arguments: event.arguments.clone(),
+            effect: event.effect,
+        };
+    }
+}
+
+pub fn finished(state: &mut SessionState, at: Placed, event: &ToolCallFinished) {
+    let trace = call_mut(state, event.call).map(|call| trace_of(call, event));
+    let mut notes = Vec::new();
+    if let (Some(trace), Some(turn)) = (trace, &mut state.turn) {
+        turn.history.push(trace);
+        if let Some(policy) = &state.policy {
+            notes.extend(guardrails::warning(&policy.guardrails, &turn.history));
+            if guardrails::stops(&policy.guardrails, &turn.history) {
+                turn.stop.get_or_insert(ExitReason::GuardrailStopped);
+            }
+        }
+    }
+    end(state, at, event.call, event.shown.clone(), notes);
+}
+
+fn trace_of(call: &CallState, event: &ToolCallFinished) -> CallTrace {
+    let (arguments, effect) = match &call.status {
+        CallStatus::Started { arguments, effect, .. } => (arguments.0.clone(), *effect),
+        _ => (call.asked.arguments.0.clone(), EffectClass::Once),
+    };
+    let result = match &event.shown {
+        Text::Inline(text) => Digest::of(text.as_bytes()),
+        Text::Stored(blob) => blob.hash,
+    };
+    CallTrace {
+        name: call.asked.name.clone(),
+        arguments: Digest::of(arguments.as_bytes()),
+        result,
+        failed: event.status != ToolStatus::Succeeded,
+        repeatable: effect == EffectClass::Repeatable,
+    }
+}
+
+pub fn skipped(state: &mut SessionState, at: Placed, event: &ToolCallSkipped) {
+    end(state, at, event.call, Text::Inline(event.shown.clone()), Vec::new());
+    let Some(turn) = &mut state.turn else {
+        return;
+    };
+    let unreadable = matches!(event.reason, SkipReason::InvalidArguments | SkipReason::UnknownTool);
+    if let (true, Phase::Gate) = (unreadable, &turn.phase) {
+        // The last of its answer: a whole answer of unreadable calls counts once.
+        turn.invalid_rounds = turn.invalid_rounds.saturating_add(1);
+        if turn.invalid_rounds >= INVALID_ROUNDS_MAX {
+            turn.stop.get_or_insert(ExitReason::InvalidToolCalls);
+        }
+    }
+}
+
+pub fn in_doubt(state: &mut SessionState, at: Placed, event: &ToolCallInDoubt) {
+    end(state, at, event.call, Text::Inline(event.shown.clone()), Vec::new());
+}
+
+/// The call has its result. Results stand in the order of their calls, not of their arrival.
+fn end(state: &mut SessionState, at: Placed, call: CallRef, shown: Text, notes: Vec<String>) {
+    let Some(entry) = call_mut(state, call) else {
+        return;
+    };
+    entry.status = CallStatus::Done;
+    let body = Body::Result { call, shown, notes };
+    let before = |entry: &Entry| match &entry.body {
+        Body::Result { call: other, .. } => other.message != call.message || other.index < call.index,
+        Body::User { .. } | Body::Assistant { .. } | Body::Summary { .. } => true,
+    };
+    let index = state.view.iter().rposition(before).map_or(0, |index| index + 1);
+    state.view.insert(index, Entry { at: at.pos, body });
+    finish_batch(state);
+}
+
+/// With its last result the batch is over; iterations of refunding tools are given back.
+fn finish_batch(state: &mut SessionState) {
+    let Some(Phase::Tools(batch)) = state.turn.as_ref().map(|turn| &turn.phase) else {
+        return;
+    };
+    if batch.calls.iter().any(|call| call.status != CallStatus::Done) {
+        return;
+    }
+    let refunds = batch
+        .calls
+        .iter()
+        .all(|call| state.tool(&call.asked.name).is_some_and(|tool| tool.refunds_iteration));
+    if let Some(turn) = &mut state.turn {
+        turn.phase = Phase::Gate;
+        if refunds {
+            turn.budget_used = turn.budget_used.saturating_sub(1);
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! What a session is at one moment: a fold of its events and nothing besides.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use herm_schema::events::*;
+use herm_schema::{BlobRef, CallRef, Digest, JsonText, Micros, Position, SessionId, StreamPos, Text, TurnId};
+use serde::{Deserialize, Serialize};
+
+/// Raised when the shape or meaning of [`SessionState`] changes; snapshots of others are dropped.
+pub const STATE_VERSION: u32 = 1;
+
+/// A session at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionState {
+    pub session: Option<SessionId>,
+    pub head: StreamHead,
+    pub opened: Option<SessionOpened>,
+    pub policy: Option<Policy>,
+    /// `None` until built, and again when it has to be built anew.
+    pub prompt: Option<BlobRef>,
+    /// Why the next prompt is built.
+    pub prompt_due: Option<PromptReason>,
+    pub offer: Option<Offer>,
+    /// The conversation as the model sees it, oldest first.
+    pub view: Vec<Entry>,
+    /// Messages that wait for their turn, first in, first out.
+    pub queue: VecDeque<Queued>,
+    pub turn: Option<Turn>,
+    /// Deliveries with a chunk that is neither confirmed nor failed for good.
+    pub deliveries: BTreeMap<StreamPos, Delivery>,
+    /// Lasting yeses of this session: tool and pattern.
+    pub grants: Vec<(String, String)>,
+    pub context: ContextState,
+    pub turns: u64,
+    pub model_calls: u32,
+    pub last_exit: Option<ExitReason>,
+    pub ended: Option<EndReason>,
+}
+
+/// The last event of the stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StreamHead {
+    pub stream_pos: StreamPos,
+    pub position: Position,
+    pub recorded_at: Micros,
+}
+
+/// The tools that are offered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Offer {
+    pub definitions: BlobRef,
+    pub tools: Vec<ToolFacts>,
+}
+
+/// A message that waits for its turn.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Queued {
+    pub at: StreamPos,
+    pub text: String,
+}
+
+/// One piece of the conversation, named by the event that made it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    pub at: StreamPos,
+    pub body: Body,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Body {
+    User {
+        text: String,
+    },
+    Assistant {
+        message: AssistantMessage,
+        /// Cut by the output limit; the model is asked to go on.
+        cut: bool,
+    },
+    Result {
+        call: CallRef,
+        shown: Text,
+        /// What people and herm have put beside it, in order.
+        notes: Vec<String>,
+    },
+    /// Stands for what was compressed.
+    Summary {
+        text: String,
+    },
+}
+
+/// What is known of the size of the context.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContextState {
+    /// Tokens of the last request and its answer, by the provider, and how many entries they cover.
+    pub reported: Option<Reported>,
+    /// Compressions since a provider last showed that the context fits.
+    pub attempts: u32,
+    /// Compressions in a row that gained nothing.
+    pub ineffective: u32,
+    pub compressions: u32,
+    /// Context size at which pruning is looked at again.
+    pub prune_rearm_tokens: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reported {
+    pub tokens: u64,
+    pub entries: u64,
+}
+
+/// A turn under way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Turn {
+    pub id: TurnId,
+    pub started_at: Micros,
+    /// Position of its `TurnStarted`.
+    pub started: Position,
+    pub phase: Phase,
+    pub totals: TurnTotals,
+    /// Iterations less those given back.
+    pub budget_used: u32,
+    /// What is to be put beside the newest tool result before the next model call.
+    pub notes: Vec<TurnNote>,
+    pub budget_warned: bool,
+    /// Set when the turn is to end as soon as nothing is running.
+    pub stop: Option<ExitReason>,
+    pub interrupted: bool,
+    /// The provider said that the context does not fit.
+    pub overflowed: bool,
+    pub faults: u32,
+    pub resumes: u32,
+    pub empty_answers: u32,
+    pub invalid_rounds: u32,
+    pub continuations: u32,
+    /// Text of answers that were cut by the output limit, to be put before the rest.
+    pub partial: String,
+    /// Finished tool calls of this turn, for the guardrails.
+    pub history: Vec<CallTrace>,
+}
+
+/// Something to be put beside a tool result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnNote {
+    pub at: StreamPos,
+    pub text: String,
+    /// Said by a person: it becomes a message of its own if the turn ends first.
+    pub steer: bool,
+}
+
+/// What a finished tool call came to, as far as the guardrails care.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallTrace {
+    pub name: String,
+    pub arguments: Digest,
+    pub result: Digest,
+    pub failed: bool,
+    pub repeatable: bool,
+}
+
+/// Where a turn stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Phase {
+    /// Between steps: the gate decides what comes next.
+    Gate,
+    /// A model call runs.
+    Calling(ModelIntent),
+    /// Another attempt at the same model call is due.
+    Waiting { not_before: Micros, call: u32, attempt: u32, purpose: ModelPurpose },
+    /// Tool calls of one answer.
+    Tools(Batch),
+    /// A compression runs.
+    Compressing { intent: StreamPos, position: Position, before_tokens: u64 },
+    /// The turn is over; its last word, if there is one, is to be planned.
+    Closing { reason: ExitReason, kind: DeliveryKind, text: String },
+    /// The last word is on its way.
+    Delivering { reason: ExitReason, delivery: StreamPos },
+}
+
+/// A model call that has begun.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelIntent {
+    pub at: StreamPos,
+    pub position: Position,
+    pub call: u32,
+    pub attempt: u32,
+    pub purpose: ModelPurpose,
+}
+
+/// The tool calls of one answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Batch {
+    pub message: StreamPos,
+    pub calls: Vec<CallState>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallState {
+    pub call: CallRef,
+    pub asked: ToolCall,
+    /// Which calls run together: calls of a segment begin when all earlier segments have ended.
+    pub segment: u16,
+    pub status: CallStatus,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CallStatus {
+    /// Not looked at yet, or approved and to be looked at again.
+    Ready { approved: bool },
+    /// A person is asked.
+    Asked {
+        request: StreamPos,
+        position: Position,
+        tool: String,
+        subject: String,
+        reason: String,
+        pattern: String,
+    },
+    /// It runs.
+    Started { intent: StreamPos, position: Position, arguments: JsonText, effect: EffectClass },
+    /// It has its result.
+    Done,
+}
+
+/// A delivery that is owed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delivery {
+    pub planned: Position,
+    pub target: ChatRef,
+    pub kind: DeliveryKind,
+    pub keyed: bool,
+    pub chunks: Vec<Chunk>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Chunk {
+    pub text: String,
+    pub attempts: u32,
+    pub status: ChunkStatus,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ChunkStatus {
+    /// To be sent, not before this time.
+    Due {
+        not_before: Micros,
+    },
+    /// Being sent; by the position of its intent.
+    Attempted {
+        intent: StreamPos,
+        position: Position,
+        possible_repeat: bool,
+    },
+    Confirmed,
+    /// Failed for good.
+    Failed,
+}
+
+impl Chunk {
+    /// Whether nothing more is owed for it.
+    pub fn resolved(&self) -> bool {
+        matches!(self.status, ChunkStatus::Confirmed | ChunkStatus::Failed)
+    }
+}
+
+impl SessionState {
+    /// Digest over everything in it; the same for the same events on every machine.
+    pub fn digest(&self) -> Digest {
+        let bytes = bincode::serde::encode_to_vec((STATE_VERSION, self), bincode::config::standard());
+        Digest::of(&bytes.unwrap_or_default())
+    }
+
+    /// What the reducer must know of a tool; `None` if it is not offered.
+    pub fn tool(&self, name: &str) -> Option<&ToolFacts> {
+        self.offer.as_ref()?.tools.iter().find(|tool| tool.name == name)
+    }
+
+    /// A tool call of the running batch.
+    pub fn call(&self, call: CallRef) -> Option<&CallState> {
+        match &self.turn.as_ref()?.phase {
+            Phase::Tools(batch) => batch.calls.iter().find(|state| state.call == call),
+            _ => None,
+        }
+    }
+
+    /// Whether anything is left to be done or delivered.
+    pub fn has_open_work(&self) -> bool {
+        self.turn.is_some() || !self.queue.is_empty() || !self.deliveries.is_empty()
+    }
+
+    /// The position that the next event will have in the stream.
+    pub fn next_pos(&self) -> StreamPos {
+        self.head.stream_pos.next()
+    }
+}

@@ -1,0 +1,110 @@
+//! The request that the model sees: a pure function of the state.
+//!
+//! The conversation is rendered entry by entry, then [`repair`] makes it well formed whatever is
+//! missing. As long as no event says otherwise, a request begins with the bytes of the one before.
+
+use herm_schema::Text;
+use herm_schema::events::{ModelPurpose, ToolCall};
+
+use super::notices;
+use super::repair::{self, repair};
+use super::request::{Call, Message, Request};
+use super::state::*;
+
+/// The request for a model call, were it to start now.
+pub fn request(state: &SessionState, purpose: ModelPurpose) -> Request {
+    let tools = match purpose {
+        ModelPurpose::Turn => state.offer.as_ref().map(|offer| offer.definitions),
+        ModelPurpose::ClosingSummary { .. } => None,
+    };
+    let (model, output_tokens_max) = state
+        .policy
+        .as_ref()
+        .map(|policy| (policy.model.model.clone(), policy.model.output_tokens_max))
+        .unwrap_or_default();
+    let mut messages = render(state);
+    attach(state, &mut messages);
+    if let ModelPurpose::ClosingSummary { reason } = purpose {
+        ask_for_summary(&mut messages, notices::describe(reason));
+    }
+    Request { model, system: state.prompt, tools, messages: repair(messages), output_tokens_max }
+}
+
+/// The conversation as messages, not yet repaired.
+fn render(state: &SessionState) -> Vec<Message> {
+    let mut messages = Vec::with_capacity(state.view.len());
+    // Calls that a result may answer: those of the answer it follows.
+    let mut open: &[ToolCall] = &[];
+    for entry in &state.view {
+        match &entry.body {
+            Body::User { text } => messages.push(user(text)),
+            Body::Summary { text } => messages.push(user(&format!("{}{text}", notices::SUMMARY_PREFIX))),
+            Body::Assistant { message, cut } => {
+                open = &message.calls;
+                messages.push(Message::Assistant {
+                    text: message.text.clone(),
+                    calls: message.calls.iter().map(sent).collect(),
+                    extras: message.extras.clone(),
+                });
+                if *cut {
+                    messages.push(user(notices::CONTINUE));
+                }
+            }
+            Body::Result { call, shown, notes } => {
+                let Some(asked) = open.get(usize::from(call.index)) else {
+                    continue;
+                };
+                let notes = notes.iter().map(|note| Text::Inline(note.clone()));
+                messages.push(Message::Tool {
+                    id: repair::local_id(&asked.id, usize::from(call.index)),
+                    name: asked.name.clone(),
+                    parts: std::iter::once(shown.clone()).chain(notes).collect(),
+                });
+            }
+        }
+    }
+    number_calls(&mut messages);
+    messages
+}
+
+/// A provider may give two calls of one answer the same id, or none: within an answer they are
+/// told apart by their place.
+fn number_calls(messages: &mut [Message]) {
+    for message in messages {
+        if let Message::Assistant { calls, .. } = message {
+            for (index, call) in calls.iter_mut().enumerate() {
+                call.id = repair::local_id(&call.id, index);
+            }
+        }
+    }
+}
+
+fn user(text: &str) -> Message {
+    Message::User { parts: vec![text.into()] }
+}
+
+fn sent(call: &ToolCall) -> Call {
+    Call { id: call.id.clone(), name: call.name.clone(), arguments: call.arguments.clone() }
+}
+
+/// Puts what waits to be said beside the newest result that was not sent yet, as the fold will do
+/// when the model call starts.
+fn attach(state: &SessionState, messages: &mut [Message]) {
+    let Some(turn) = &state.turn else {
+        return;
+    };
+    if let Some(Message::Tool { parts, .. }) = messages.last_mut() {
+        parts.extend(turn.notes.iter().map(|note| Text::Inline(note.rendered())));
+    }
+}
+
+fn ask_for_summary(messages: &mut Vec<Message>, why: &str) {
+    let text = format!(
+        "[{why}. No more tools are available in this run. Summarise for the user what was done, what was \
+         found, and what is left.]"
+    );
+    match messages.last_mut() {
+        Some(Message::Tool { parts, .. }) => parts.push(Text::Inline(format!("\n\n{text}"))),
+        Some(Message::User { .. } | Message::Assistant { .. }) | None => messages.push(user(&text)),
+    }
+}

@@ -1,0 +1,79 @@
+//! A model call: the request is built from the state, sent, and its answer taken back, redacted.
+
+use std::sync::Arc;
+
+use herm_replay::reducer::{Command, SessionState, transcript};
+use herm_schema::events::*;
+use herm_schema::{JsonText, StreamPos};
+
+use super::{Outcome, Run, Task, load};
+use crate::providers::{Answer, CallContext, Delta};
+use crate::runtime::Redact;
+
+pub fn run(intent: StreamPos, purpose: ModelPurpose, state: &SessionState, run: Run) -> Task {
+    let request = transcript::request(state, purpose);
+    let choice = state.policy.as_ref().map(|policy| policy.model.clone());
+    Box::pin(async move {
+        let Some(choice) = choice else {
+            return Outcome::Fault("a model call without settings".to_owned());
+        };
+        let Some(provider) = run.ports.models.provider(&choice) else {
+            let message = format!("there is no provider `{}`", choice.provider);
+            return failed(intent, FailureClass::ModelNotFound, message);
+        };
+        let loaded = match load::request(&*run.ports.log, request, choice) {
+            Ok(loaded) => loaded,
+            Err(error) => return Outcome::Fault(error.to_string()),
+        };
+        let context = context(&run);
+        let answer = tokio::select! {
+            biased;
+            () = run.cancel.cancelled() => return Outcome::Cancelled,
+            answer = provider.call(&loaded, context) => answer,
+        };
+        let command = match answer {
+            Ok(answer) => Command::ModelAnswered { intent, answer: redacted(answer, &run.ports.redact) },
+            Err(mut failure) => {
+                failure.message = (run.ports.redact)(&failure.message);
+                Command::ModelFailed { intent, failure }
+            }
+        };
+        Outcome::Command(command)
+    })
+}
+
+fn failed(intent: StreamPos, class: FailureClass, message: String) -> Outcome {
+    let failure = ModelFailure { class, status: None, message, retry_after_us: None };
+    Outcome::Command(Command::ModelFailed { intent, failure })
+}
+
+fn context(run: &Run) -> CallContext {
+    let (shown, ports, session) = (run.shown.clone(), Arc::clone(&run.ports), run.session);
+    CallContext {
+        cancel: run.cancel.clone(),
+        deadlines: run.ports.deadlines,
+        show: Arc::new(move |delta| {
+            if let Delta::Text(text) = &delta {
+                shown.push(text);
+            }
+            ports.watch.delta(session, &delta);
+        }),
+    }
+}
+
+/// Secrets never reach the log, whoever said them.
+fn redacted(answer: Answer, redact: &Redact) -> ModelCallSucceeded {
+    let Answer { message, finish, usage, timings, response_id } = answer;
+    let calls = message.calls.into_iter().map(|call| ToolCall {
+        arguments: JsonText(redact(&call.arguments.0)),
+        id: call.id,
+        name: redact(&call.name),
+    });
+    let message = AssistantMessage {
+        text: redact(&message.text),
+        reasoning: message.reasoning.map(|reasoning| redact(&reasoning)),
+        calls: calls.collect(),
+        extras: message.extras,
+    };
+    ModelCallSucceeded { message, finish, usage, timings, response_id }
+}

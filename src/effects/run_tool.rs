@@ -1,0 +1,135 @@
+//! A tool call: run, or after a restart found out about; its result redacted and kept.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use herm_replay::log::{Error, Log};
+use herm_replay::reducer::command::ToolOutcome;
+use herm_replay::reducer::state::CallStatus;
+use herm_replay::reducer::{Command, SessionState};
+use herm_schema::events::{EffectClass, ToolStatus};
+use herm_schema::{BlobRef, CallRef, StreamPos, Text};
+
+use super::{Outcome, Run, Task};
+use crate::tools::{Recovered, Tool, ToolContext, ToolResult};
+
+/// Results above this size are blobs, in bytes.
+const INLINE_BYTES_MAX: usize = 32 << 10;
+
+pub fn run(intent: StreamPos, call: CallRef, state: &SessionState, run: Run) -> Task {
+    let found = state.call(call).and_then(|call| match &call.status {
+        CallStatus::Started { arguments, effect, .. } => {
+            Some((call.asked.name.clone(), arguments.0.clone(), *effect))
+        }
+        _ => None,
+    });
+    let cwd = state.opened.as_ref().map(|opened| PathBuf::from(&opened.cwd)).unwrap_or_default();
+    Box::pin(async move {
+        let Some((name, arguments, effect)) = found else {
+            return Outcome::Cancelled;
+        };
+        let context = context(&run, call, cwd);
+        let Some(tool) = run.ports.tools.iter().find(|tool| tool.facts().name == name) else {
+            return Outcome::Command(Command::ToolInDoubt { intent });
+        };
+        let arguments = serde_json::from_str(&arguments).unwrap_or_default();
+        let begun = Instant::now();
+        let (result, recovered) = match outcome(&**tool, &arguments, effect, &context, run.inherited).await {
+            Found::Result(result) => (result, false),
+            Found::Recovered(result) => (result, true),
+            Found::Unknown => return Outcome::Command(Command::ToolInDoubt { intent }),
+        };
+        let elapsed_us = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX);
+        match keep(&run, &context.spool, result, recovered, elapsed_us) {
+            Ok(outcome) => Outcome::Command(Command::ToolFinished { intent, outcome }),
+            Err(error) => Outcome::Fault(error.to_string()),
+        }
+    })
+}
+
+enum Found {
+    Result(ToolResult),
+    Recovered(ToolResult),
+    Unknown,
+}
+
+/// The table of effect classes: what may be done about a call that was begun before a restart.
+async fn outcome(
+    tool: &dyn Tool,
+    arguments: &serde_json::Value,
+    effect: EffectClass,
+    context: &ToolContext,
+    inherited: bool,
+) -> Found {
+    if inherited && effect != EffectClass::Repeatable {
+        match tool.recover(arguments, context).await {
+            Recovered::Finished(result) => return Found::Recovered(result),
+            Recovered::Unknown => return Found::Unknown,
+            Recovered::NotDone => {}
+        }
+    }
+    Found::Result(tool.run(arguments, context).await)
+}
+
+fn context(run: &Run, call: CallRef, cwd: PathBuf) -> ToolContext {
+    let spool = run.ports.home.join("spool").join(run.session.to_string()).join(call.to_string());
+    ToolContext {
+        session: run.session,
+        call,
+        cwd,
+        spool,
+        home: run.ports.home.clone(),
+        cancel: run.cancel.clone(),
+        services: run.ports.services.clone(),
+        limits: run.ports.limits,
+    }
+}
+
+/// Takes secrets out of a result and puts what is large into the blob store. The spool may go
+/// when the outcome is recorded; until then a restart still needs it.
+fn keep(
+    run: &Run,
+    spool: &Path,
+    result: ToolResult,
+    recovered: bool,
+    elapsed_us: u64,
+) -> Result<ToolOutcome, Error> {
+    let log = &*run.ports.log;
+    let text = (run.ports.redact)(&result.shown);
+    let shown = match text.len() > INLINE_BYTES_MAX {
+        true => Text::Stored(log.put_blob(text.as_bytes())?),
+        false => Text::Inline(text),
+    };
+    let full = result.full.as_deref().map(|path| whole(run, log, spool, path)).transpose()?;
+    let status: ToolStatus = result.status;
+    Ok(ToolOutcome { status, shown, full, recovered, elapsed_us })
+}
+
+/// The whole output without secrets, line by line, so that its size does not matter.
+fn whole(run: &Run, log: &dyn Log, spool: &Path, path: &Path) -> Result<BlobRef, Error> {
+    use std::io::{BufRead, BufReader, BufWriter, Write};
+    let clean = spool.join("redacted");
+    let copy = || -> std::io::Result<()> {
+        let mut reader = BufReader::new(std::fs::File::open(path)?);
+        let mut writer = BufWriter::new(std::fs::File::create(&clean)?);
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            // Bounded: a line without an end is cut where it would fill the memory.
+            let read = std::io::Read::take(&mut reader, LINE_BYTES_MAX).read_until(b'\n', &mut line)?;
+            if read == 0 {
+                return writer.flush();
+            }
+            writer.write_all((run.ports.redact)(&String::from_utf8_lossy(&line)).as_bytes())?;
+        }
+    };
+    copy().map_err(|error| Error::Io {
+        operation: "copy",
+        path: path.to_owned(),
+        reason: error.to_string(),
+    })?;
+    log.put_blob_file(&clean)
+}
+
+/// Longest piece of output that is looked through for secrets at once, in bytes.
+const LINE_BYTES_MAX: u64 = 1 << 20;

@@ -1,0 +1,105 @@
+//! What the runtime needs of the world, each behind a small trait.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use herm_replay::log::{self, Log};
+use herm_replay::reducer::SessionState;
+use herm_schema::events::{Decision, ModelChoice};
+use herm_schema::{Recorded, SessionId};
+
+use super::Clock;
+use crate::approval::Verdict;
+use crate::context::ContextEngine;
+use crate::platforms::Platform;
+use crate::providers::{BoxFuture, Deadlines, Delta, Provider};
+use crate::tools::{OutputLimits, Services, Tool};
+
+/// Everything an actor works with.
+pub struct Ports {
+    pub log: Arc<dyn Log>,
+    pub clock: Arc<dyn Clock>,
+    pub models: Arc<dyn Models>,
+    pub deadlines: Deadlines,
+    /// In the order of their names.
+    pub tools: Vec<Arc<dyn Tool>>,
+    pub services: Arc<dyn Services>,
+    pub limits: OutputLimits,
+    pub judge: Judge,
+    pub people: Arc<dyn People>,
+    pub prompt: Arc<dyn PromptSource>,
+    pub engine: Arc<dyn ContextEngine>,
+    pub platform: Arc<dyn Platform>,
+    pub redact: Redact,
+    pub load: Loader,
+    pub watch: Arc<dyn Watch>,
+    /// herm's home directory; spools lie below it.
+    pub home: PathBuf,
+}
+
+/// Judges a tool call: name of the tool, arguments, working directory.
+pub type Judge = Arc<dyn Fn(&str, &serde_json::Value, &Path) -> Verdict + Send + Sync>;
+
+/// Takes secrets out of a text.
+pub type Redact = Arc<dyn Fn(&str) -> String + Send + Sync>;
+
+/// Folds the stream of a session.
+pub type Loader = Arc<dyn Fn(SessionId) -> Result<SessionState, log::Error> + Send + Sync>;
+
+/// Knows which provider answers for a choice.
+pub trait Models: Send + Sync {
+    /// `None` if there is no such provider.
+    fn provider(&self, choice: &ModelChoice) -> Option<Arc<dyn Provider>>;
+}
+
+/// A question to a person whether a tool call may run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApprovalQuestion {
+    pub session: SessionId,
+    pub tool: String,
+    pub subject: String,
+    pub reason: String,
+    pub pattern: String,
+}
+
+/// The people of a session.
+pub trait People: Send + Sync {
+    /// Asks, and waits for the answer; silence is [`Decision::Expired`]. Dropped when the question
+    /// is not open any more.
+    fn approve<'a>(&'a self, question: &'a ApprovalQuestion) -> BoxFuture<'a, Decision>;
+}
+
+/// Nobody is there.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Silent;
+
+impl People for Silent {
+    fn approve<'a>(&'a self, _: &'a ApprovalQuestion) -> BoxFuture<'a, Decision> {
+        Box::pin(async { Decision::Expired })
+    }
+}
+
+/// Puts the system prompt together.
+pub trait PromptSource: Send + Sync {
+    fn build(&self, state: &SessionState) -> String;
+}
+
+/// Looks on; must not block.
+pub trait Watch: Send + Sync {
+    /// An event was recorded and folded; `state` is the state after it.
+    fn event(&self, recorded: &Recorded, state: &SessionState) {
+        let _ = (recorded, state);
+    }
+
+    /// A piece of an answer came in.
+    fn delta(&self, session: SessionId, delta: &Delta) {
+        let _ = (session, delta);
+    }
+
+    /// The session's actor cannot go on.
+    fn broken(&self, session: SessionId, reason: &str) {
+        let _ = (session, reason);
+    }
+}
+
+impl Watch for () {}
