@@ -41,6 +41,8 @@ pub mod envelope;
 pub mod event;
 pub mod events;
 pub mod ids;
+#[cfg(feature = "arbitrary")]
+pub mod testing;
 pub mod upcast;
 
 pub use codec::{CodecError, Decoded};

@@ -1,0 +1,164 @@
+//! Open work: what a restart must pick up. Sessions with an unfinished turn, questions without an
+//! answer, answers that have not arrived, messages that wait for a turn.
+
+use herm_schema::events::DeliveryKind;
+use herm_schema::{CallRef, Event, Micros, Position, Recorded, SessionId, StreamPos, TurnId};
+use serde::{Deserialize, Serialize};
+
+use super::Error;
+use super::keyed::{Fold, Rows};
+use crate::log::Log;
+
+/// A session that is not done.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenWork {
+    /// The turn that has not ended.
+    pub turn: Option<OpenTurn>,
+    /// Messages that no turn has taken up.
+    pub queued: Vec<StreamPos>,
+    /// Questions to a person, by the event that asks.
+    pub approvals: Vec<OpenApproval>,
+    pub deliveries: Vec<OpenDelivery>,
+}
+
+impl OpenWork {
+    pub fn is_done(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenTurn {
+    pub id: TurnId,
+    pub started_at: Micros,
+    pub position: Position,
+    /// Restarts in a row that have resumed it.
+    pub resumes: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenApproval {
+    pub request: StreamPos,
+    pub call: CallRef,
+    pub tool: String,
+    pub subject: String,
+    pub asked_at: Micros,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenDelivery {
+    pub delivery: StreamPos,
+    pub kind: DeliveryKind,
+    pub platform: String,
+    pub chat: String,
+    /// For each chunk whether something is still owed for it.
+    pub owed: Vec<bool>,
+}
+
+/// Folds open work, a row a session that is not done.
+pub struct OpenWorks;
+
+impl Fold for OpenWorks {
+    const NAME: &'static str = "open_work";
+    const SCHEMA: u32 = 1;
+
+    fn apply(&self, recorded: &Recorded, rows: &mut Rows<'_>, _: &dyn Log) -> Result<(), Error> {
+        let stream = recorded.envelope.stream;
+        if SessionId::of_stream(stream).is_none() || !matters(&recorded.event) {
+            return Ok(());
+        }
+        let key = [b"o".as_slice(), stream.bytes()].concat();
+        let mut work: OpenWork = rows.get(&key)?.unwrap_or_default();
+        take_in(&mut work, recorded);
+        if work.is_done() {
+            rows.remove(key);
+            return Ok(());
+        }
+        rows.put(key, &work)
+    }
+}
+
+fn matters(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::MessageReceived(_)
+            | Event::TurnStarted(_)
+            | Event::TurnResumed(_)
+            | Event::TurnEnded(_)
+            | Event::ApprovalRequested(_)
+            | Event::ApprovalDecided(_)
+            | Event::DeliveryPlanned(_)
+            | Event::DeliveryConfirmed(_)
+            | Event::DeliveryFailed(_)
+            | Event::SessionEnded(_)
+    )
+}
+
+fn take_in(work: &mut OpenWork, recorded: &Recorded) {
+    let envelope = &recorded.envelope;
+    match &recorded.event {
+        Event::MessageReceived(_) => work.queued.push(envelope.stream_pos),
+        Event::TurnStarted(started) => {
+            work.queued.retain(|at| !started.inbound.contains(at));
+            work.turn = Some(OpenTurn {
+                id: envelope.turn.unwrap_or_default(),
+                started_at: envelope.recorded_at,
+                position: envelope.position,
+                resumes: 0,
+            });
+        }
+        Event::TurnResumed(resumed) => {
+            if let Some(turn) = &mut work.turn {
+                turn.resumes = resumed.attempt;
+            }
+        }
+        Event::TurnEnded(_) => {
+            work.turn = None;
+            work.approvals.clear();
+        }
+        Event::ApprovalRequested(asked) => work.approvals.push(OpenApproval {
+            request: envelope.stream_pos,
+            call: asked.call,
+            tool: asked.tool.clone(),
+            subject: asked.subject.clone(),
+            asked_at: envelope.recorded_at,
+        }),
+        Event::ApprovalDecided(decided) => {
+            work.approvals.retain(|approval| approval.request != decided.request)
+        }
+        Event::DeliveryPlanned(planned) => work.deliveries.push(OpenDelivery {
+            delivery: envelope.stream_pos,
+            kind: planned.kind,
+            platform: planned.target.platform.clone(),
+            chat: planned.target.chat.clone(),
+            owed: vec![true; planned.chunks.len()],
+        }),
+        Event::DeliveryConfirmed(confirmed) => settle(work, confirmed.delivery, confirmed.chunk),
+        Event::DeliveryFailed(failed) if failed.retry_at.is_none() => {
+            settle(work, failed.delivery, failed.chunk)
+        }
+        Event::SessionEnded(_) => work.queued.clear(),
+        _ => {}
+    }
+    work.deliveries.retain(|delivery| delivery.owed.contains(&true));
+}
+
+fn settle(work: &mut OpenWork, delivery: StreamPos, chunk: u16) {
+    let open = work.deliveries.iter_mut().find(|open| open.delivery == delivery);
+    if let Some(owed) = open.and_then(|open| open.owed.get_mut(usize::from(chunk))) {
+        *owed = false;
+    }
+}
+
+/// Every session that is not done.
+///
+/// # Errors
+/// Those of the store.
+pub fn list(rows: &Rows<'_>) -> Result<Vec<(SessionId, OpenWork)>, Error> {
+    let found = rows.rows(b"o")?;
+    let session = |key: Vec<u8>| {
+        let bytes: [u8; 16] = key.get(1..)?.try_into().ok()?;
+        SessionId::of_stream(herm_schema::StreamId::from_bytes(bytes))
+    };
+    Ok(found.into_iter().filter_map(|(key, work)| Some((session(key)?, work))).collect())
+}
