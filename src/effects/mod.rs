@@ -11,6 +11,8 @@ mod load;
 mod prepare_call;
 mod run_tool;
 
+pub use ask_approval::profile_stream;
+
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -102,6 +102,18 @@ fn log_hint(error: &log::Error) -> Option<String> {
     }
 }
 
+impl From<crate::runtime::Error> for Failure {
+    fn from(error: crate::runtime::Error) -> Self {
+        match error {
+            crate::runtime::Error::Log(error) => error.into(),
+            error @ crate::runtime::Error::NoSession { .. } => {
+                Self::new(Exit::Usage, error).hint("herm sessions list")
+            }
+            error => Self::new(Exit::Failed, error),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

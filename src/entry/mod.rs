@@ -11,6 +11,7 @@ mod completions;
 mod config;
 mod diagnostics;
 mod doctor;
+pub mod engine;
 mod exit;
 mod failure;
 mod out;

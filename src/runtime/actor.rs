@@ -40,12 +40,21 @@ pub(super) struct Actor {
     running: HashMap<EffectId, Running>,
     tasks: JoinSet<(EffectId, Outcome)>,
     work: watch::Sender<bool>,
+    /// What comes before everything that was left open.
+    first: Option<Command>,
 }
 
 impl Actor {
-    pub fn new(id: SessionId, ports: Arc<Ports>, state: SessionState, work: watch::Sender<bool>) -> Self {
+    pub fn new(
+        id: SessionId,
+        ports: Arc<Ports>,
+        state: SessionState,
+        first: Option<Command>,
+        work: watch::Sender<bool>,
+    ) -> Self {
         let inherited = state.head.position;
-        Self { id, ports, state, inherited, running: HashMap::new(), tasks: JoinSet::new(), work }
+        let (running, tasks) = (HashMap::new(), JoinSet::new());
+        Self { id, ports, state, inherited, running, tasks, work, first }
     }
 
     /// Runs until nobody holds a handle and nothing is owed, or the log fails. A panic of its own
@@ -73,6 +82,9 @@ impl Actor {
     }
 
     async fn work(&mut self, mail: &mut mpsc::Receiver<Mail>) -> Result<(), Error> {
+        if let Some(first) = self.first.take() {
+            self.try_apply(first, None).await?;
+        }
         if self.state.turn.is_some() {
             self.try_apply(Command::Resume, None).await?;
         }

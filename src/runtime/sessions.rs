@@ -33,17 +33,18 @@ impl Sessions {
     /// Those of the log.
     pub async fn open(&self, opened: SessionOpened, policy: Policy) -> Result<SessionHandle, Error> {
         let id = SessionId::opened(self.ports.clock.now(), self.ports.clock.salt());
-        let handle = self.start(id, SessionState::default());
+        let handle = self.start(id, SessionState::default(), None);
         handle.send(Command::Open(opened), None).await?;
         handle.configure(policy).await?;
         Ok(handle)
     }
 
-    /// Takes up a session from the log and goes on with what it left open.
+    /// Takes up a session from the log and goes on with what it left open, under `policy` if one is
+    /// given.
     ///
     /// # Errors
     /// `NoSession` if the log has none of this name; those of the log.
-    pub async fn resume(&self, id: SessionId) -> Result<SessionHandle, Error> {
+    pub async fn resume(&self, id: SessionId, policy: Option<Policy>) -> Result<SessionHandle, Error> {
         if let Some(handle) = self.find(id) {
             return Ok(handle);
         }
@@ -51,7 +52,8 @@ impl Sessions {
         if state.opened.is_none() {
             return Err(Error::NoSession { session: id });
         }
-        Ok(self.start(id, state))
+        let changed = policy.filter(|policy| state.policy.as_ref() != Some(policy));
+        Ok(self.start(id, state, changed.map(Command::Configure)))
     }
 
     fn find(&self, id: SessionId) -> Option<SessionHandle> {
@@ -59,14 +61,14 @@ impl Sessions {
         running.get(&id).filter(|handle| !handle.mailbox.is_closed()).cloned()
     }
 
-    fn start(&self, id: SessionId, state: SessionState) -> SessionHandle {
+    fn start(&self, id: SessionId, state: SessionState, first: Option<Command>) -> SessionHandle {
         let (mailbox, mail) = mpsc::channel(MAILBOX_MAX);
         let (work, open_work) = watch::channel(state.has_open_work());
         let handle = SessionHandle { id, mailbox, open_work };
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         running.retain(|_, handle| !handle.mailbox.is_closed());
         running.insert(id, handle.clone());
-        tokio::spawn(Actor::new(id, Arc::clone(&self.ports), state, work).run(mail));
+        tokio::spawn(Actor::new(id, Arc::clone(&self.ports), state, first, work).run(mail));
         handle
     }
 

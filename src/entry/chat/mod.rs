@@ -7,11 +7,13 @@ mod arguments;
 pub mod editor;
 pub mod escape;
 mod lines;
+mod link;
 pub mod questions;
 mod run;
 mod surroundings;
+mod talk;
 pub mod view;
 
 pub use arguments::{Chat, Prepared, Resume};
-pub use run::run;
+pub use run::{run, terminal_chat};
 pub use surroundings::{Surroundings, is_conversation};

@@ -1,12 +1,124 @@
 //! A conversation from its first prompt to its end.
 
-use super::Chat;
+use std::sync::Arc;
+
+use herm_schema::SessionId;
+use herm_schema::events::{ChatRef, MessageReceived, Sender};
+
+use super::link::Link;
+use super::surroundings::{Surroundings, is_conversation};
+use super::talk::Talk;
+use super::view::View;
+use super::{Chat, Prepared, Resume, editor};
+use crate::entry::engine::{self, Engine, Front};
 use crate::entry::{Exit, Failure, Start};
+use crate::runtime::{Clock, SessionHandle, SystemClock};
+
+/// Events between two times that a one-shot process brings the projections up to date.
+const CATCH_UP_EVENTS: u64 = 512;
+
+/// The chat that a terminal is.
+pub fn terminal_chat() -> ChatRef {
+    ChatRef { platform: "cli".to_owned(), chat: "terminal".to_owned(), thread: None }
+}
 
 pub fn run(arguments: &Chat, start: &Start) -> Result<Exit, Failure> {
     let prepared = arguments.prepare(start)?;
-    Err(Failure::message(
-        Exit::Failed,
-        format!("there is no runtime to talk to in `{}`", prepared.cwd.display()),
-    ))
+    // One question is answered by one thread; a conversation has room for many effects at once.
+    let mut builder = match prepared.question {
+        Some(_) => tokio::runtime::Builder::new_current_thread(),
+        None => tokio::runtime::Builder::new_multi_thread(),
+    };
+    let runtime = builder.worker_threads(2).enable_all().build()?;
+    let exit = runtime.block_on(converse(&prepared))?;
+    // Whatever still reads a terminal or waits for a name server is not worth waiting for.
+    runtime.shutdown_background();
+    Ok(exit)
+}
+
+async fn converse(prepared: &Prepared) -> Result<Exit, Failure> {
+    let attended = prepared.question.is_none() && is_conversation();
+    let (link, heard) = Link::new(attended);
+    let link = Arc::new(link);
+    let front =
+        Front { people: link.clone(), platform: link.clone(), watch: link.clone(), ask: link.clone() };
+    let engine = Engine::start(&prepared.loaded, front).await?;
+    let first = engine.log.tail().last;
+    let follower = match prepared.question {
+        Some(_) => None,
+        None => Some(engine.views.follow()?),
+    };
+    let handle = session(&engine, prepared).await?;
+    let mut talk = Talk::new(&engine, handle, heard, prepared.loaded.config.approvals.timeout);
+    let exit = match &prepared.question {
+        Some(question) => talk.answer_one(question, &mut view(prepared, Output::Plain)).await?,
+        None if attended => interactive(&mut talk, prepared).await?,
+        None => {
+            let inputs = editor::plain(std::io::BufReader::new(std::io::stdin()))?;
+            talk.converse(inputs, &mut view(prepared, Output::Plain)).await?
+        }
+    };
+    drop(follower);
+    if prepared.question.is_some() && engine.log.tail().last.0 / CATCH_UP_EVENTS != first.0 / CATCH_UP_EVENTS
+    {
+        // Nobody else may ever do it; a failure shows in `herm projections status`.
+        drop(engine.views.catch_up());
+    }
+    Ok(exit)
+}
+
+async fn interactive(talk: &mut Talk<'_>, prepared: &Prepared) -> Result<Exit, Failure> {
+    let (inputs, printer) = editor::terminal(editor::EditorOptions {
+        prompt: "› ".to_owned(),
+        history_file: prepared.loaded.home.history_file(),
+        commands: super::talk::COMMANDS.to_vec(),
+    })?;
+    let mut view = view(prepared, Output::Above(printer.clone()));
+    talk.greet(&mut view)?;
+    let exit = talk.converse(inputs, &mut view).await;
+    printer.finish();
+    exit
+}
+
+/// Where the view prints.
+enum Output {
+    Plain,
+    /// Above the line that is being typed.
+    Above(editor::Printer),
+}
+
+fn view(prepared: &Prepared, output: Output) -> View {
+    let audience = Surroundings::here().audience(prepared);
+    match output {
+        Output::Plain => View::new(audience, prepared.shown(), std::io::stdout(), std::io::stderr()),
+        Output::Above(printer) => View::new(audience, prepared.shown(), printer.clone(), printer),
+    }
+}
+
+/// The session that is talked to: taken up again, or opened.
+async fn session(engine: &Engine, prepared: &Prepared) -> Result<SessionHandle, Failure> {
+    let found = match prepared.resume {
+        Resume::No => None,
+        Resume::Newest => engine.newest()?,
+        Resume::This(id) => Some(id),
+    };
+    match found {
+        Some(id) => take_up(engine, id).await,
+        None => Ok(engine.sessions.open(engine::opened(&prepared.cwd), engine.policy.clone()).await?),
+    }
+}
+
+async fn take_up(engine: &Engine, id: SessionId) -> Result<SessionHandle, Failure> {
+    Ok(engine.sessions.resume(id, Some(engine.policy.clone())).await?)
+}
+
+/// A message that a person typed.
+pub fn typed(text: String) -> MessageReceived {
+    let clock = SystemClock;
+    MessageReceived {
+        message_id: format!("{}-{:016x}", clock.now().0, clock.seed()),
+        chat: terminal_chat(),
+        sender: Sender { id: "local".to_owned(), name: None },
+        text,
+    }
 }

@@ -45,13 +45,26 @@ struct Args {
 #[derive(Clone)]
 pub struct Terminal {
     environment: Arc<dyn Environment>,
+    /// Where the call does not say.
+    timeout: Duration,
 }
 
 impl Terminal {
     pub const NAME: &'static str = "terminal";
 
     pub fn new(environment: Arc<dyn Environment>) -> Self {
-        Self { environment }
+        Self { environment, timeout: Duration::from_secs(TIMEOUT_DEFAULT_S) }
+    }
+
+    /// Another time where the call does not say.
+    #[must_use]
+    pub fn with_timeout(self, timeout: Duration) -> Self {
+        Self { timeout, ..self }
+    }
+
+    fn timeout(&self, seconds: Option<u64>) -> Duration {
+        let asked = seconds.map_or(self.timeout, Duration::from_secs);
+        asked.clamp(Duration::from_secs(1), Duration::from_secs(TIMEOUT_MAX_S))
     }
 
     async fn execute(&self, arguments: &Value, context: &ToolContext) -> ToolResult {
@@ -68,7 +81,7 @@ impl Terminal {
             cwd: place.cwd,
             variables: vec![],
             spool: context.spool.clone(),
-            timeout: timeout(args.timeout),
+            timeout: self.timeout(args.timeout),
         };
         match self.environment.execute(&execution, &context.cancel).await {
             Ok(outcome) => {
@@ -90,7 +103,7 @@ impl Terminal {
             Recovery::Finished(outcome) => {
                 let command_line = arguments.get("command").and_then(Value::as_str).unwrap_or_default();
                 let seconds = arguments.get("timeout").and_then(Value::as_u64);
-                let told = report::Told { command_line, timeout: timeout(seconds), notice: None };
+                let told = report::Told { command_line, timeout: self.timeout(seconds), notice: None };
                 Recovered::Finished(report::finished(outcome, told, context.limits).await)
             }
         }
@@ -138,10 +151,6 @@ impl Tool for Terminal {
     fn recover<'a>(&'a self, arguments: &'a Value, context: &'a ToolContext) -> BoxFuture<'a, Recovered> {
         Box::pin(self.find_out(arguments, context))
     }
-}
-
-fn timeout(seconds: Option<u64>) -> Duration {
-    Duration::from_secs(seconds.unwrap_or(TIMEOUT_DEFAULT_S).clamp(1, TIMEOUT_MAX_S))
 }
 
 fn with_causes(error: &dyn std::error::Error) -> String {

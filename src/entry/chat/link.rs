@@ -1,0 +1,225 @@
+//! Between the runtime and the one task that prints and reads: a channel, and the runtime's traits
+//! over it.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use herm_replay::reducer::SessionState;
+use herm_replay::reducer::state::Phase;
+use herm_schema::events::*;
+use herm_schema::{CallRef, Event, Recorded, SessionId};
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use super::view::Happening;
+use crate::entry::engine::Clarify;
+use crate::platforms::{Capabilities, Outgoing, Platform, SendFailure};
+use crate::providers::{BoxFuture, Delta};
+use crate::runtime::{ApprovalQuestion, People, Watch};
+
+/// Messages that wait to be printed, at most. What does not fit is only ever a preview.
+const WAITING_MAX: usize = 4_096;
+/// Longest preview of a tool call, in characters.
+const PREVIEW_CHARS_MAX: usize = 400;
+
+/// What reaches the task that prints and reads.
+pub enum Said {
+    Happening(Happening),
+    /// An answer is to be shown; `sent` is told when it has been.
+    Deliver {
+        outgoing: Outgoing,
+        reason: ExitReason,
+        sent: oneshot::Sender<()>,
+    },
+    Approve {
+        question: ApprovalQuestion,
+        answer: oneshot::Sender<Decision>,
+        withdrawn: CancellationToken,
+    },
+    Clarify {
+        question: String,
+        choices: Vec<String>,
+        answer: oneshot::Sender<Option<String>>,
+        withdrawn: CancellationToken,
+    },
+    TurnEnded(ExitReason),
+    Broken(String),
+}
+
+/// The runtime's end of the channel.
+pub struct Link {
+    said: mpsc::Sender<Said>,
+    /// Whether there is somebody to ask.
+    attended: bool,
+    /// Names of the tool calls that run.
+    running: Mutex<HashMap<CallRef, String>>,
+    /// Why the turn whose answer is being delivered ends.
+    ending: Mutex<ExitReason>,
+}
+
+impl Link {
+    /// Both ends. Unattended, every question is met with silence.
+    pub fn new(attended: bool) -> (Self, mpsc::Receiver<Said>) {
+        let (said, heard) = mpsc::channel(WAITING_MAX);
+        let ending = Mutex::new(ExitReason::Answered);
+        (Self { said, attended, running: Mutex::default(), ending }, heard)
+    }
+
+    fn say(&self, happening: Happening) {
+        // A full channel means that nobody can follow anyway; the log has it all.
+        drop(self.said.try_send(Said::Happening(happening)));
+    }
+
+    fn notice(&self, text: impl Into<String>) {
+        self.say(Happening::Notice(text.into()));
+    }
+
+    fn running(&self) -> std::sync::MutexGuard<'_, HashMap<CallRef, String>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ending(&self) -> std::sync::MutexGuard<'_, ExitReason> {
+        self.ending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Watch for Link {
+    fn event(&self, recorded: &Recorded, state: &SessionState) {
+        match &recorded.event {
+            Event::ToolCallStarted(event) => {
+                self.running().insert(event.call, event.name.clone());
+                let preview = preview(&event.arguments.0);
+                self.say(Happening::ToolStarted { name: event.name.clone(), preview });
+            }
+            Event::ToolCallFinished(event) => {
+                let name = self.running().remove(&event.call).unwrap_or_else(|| "tool".to_owned());
+                let elapsed = Duration::from_micros(event.elapsed_us);
+                self.say(Happening::ToolFinished { name, status: event.status, elapsed });
+                if event.recovered {
+                    self.notice("its outcome was found after the restart");
+                }
+            }
+            Event::ToolCallInDoubt(_) => self.notice("whether it took effect before the restart is unknown"),
+            Event::ToolCallSkipped(event) => self.notice(format!("not run: {}", skip_words(event.reason))),
+            Event::CommandBlocked(event) => self.notice(format!("blocked: {}", event.rule)),
+            Event::ModelCallFailed(event) => {
+                self.say(Happening::Retracted);
+                if let FailureAction::Retry { .. } = event.action {
+                    self.notice(format!("trying again: {}", event.failure.message));
+                }
+            }
+            Event::ModelCallAborted(_) => self.say(Happening::Retracted),
+            Event::CompressionFinished(event) => {
+                let (before, after) = (event.before_tokens, event.after_tokens);
+                self.notice(format!("context compacted: about {before} tokens became {after}"));
+            }
+            Event::TurnResumed(_) => self.notice("going on where it stopped"),
+            Event::TurnFaulted(event) => {
+                self.notice(format!("herm failed during {}: {}", event.during, event.message))
+            }
+            Event::SteerReceived(_) => self.notice("noted: the model sees it beside the next tool result"),
+            Event::MessageReceived(_) if state.turn.is_some() => {
+                self.notice("queued: its turn comes after this one")
+            }
+            Event::DeliveryPlanned(_) => {
+                if let Some(Phase::Delivering { reason, .. }) = state.turn.as_ref().map(|turn| &turn.phase) {
+                    *self.ending() = *reason;
+                }
+            }
+            Event::TurnEnded(event) => drop(self.said.try_send(Said::TurnEnded(event.reason))),
+            _ => {}
+        }
+    }
+
+    fn delta(&self, _: SessionId, delta: &Delta) {
+        match delta {
+            Delta::Text(text) => self.say(Happening::Text(text.clone())),
+            Delta::Reasoning(text) => self.say(Happening::Reasoning(text.clone())),
+            Delta::ToolCall { .. } => {}
+        }
+    }
+
+    fn broken(&self, _: SessionId, reason: &str) {
+        drop(self.said.try_send(Said::Broken(reason.to_owned())));
+    }
+}
+
+fn skip_words(reason: SkipReason) -> &'static str {
+    match reason {
+        SkipReason::Interrupted => "interrupted",
+        SkipReason::Duplicate => "asked for twice",
+        SkipReason::UnknownTool => "no such tool",
+        SkipReason::InvalidArguments => "unreadable arguments",
+        SkipReason::Blocked => "forbidden",
+        SkipReason::Denied => "refused",
+        SkipReason::Unanswered => "nobody answered",
+        SkipReason::Faulted => "herm failed",
+    }
+}
+
+/// The one argument that says most.
+fn preview(arguments: &str) -> String {
+    let value: serde_json::Value = serde_json::from_str(arguments).unwrap_or_default();
+    let telling = ["command", "path", "pattern", "query", "question"];
+    let text = telling.iter().find_map(|name| value.get(name)?.as_str().map(str::to_owned));
+    text.unwrap_or_else(|| arguments.to_owned()).chars().take(PREVIEW_CHARS_MAX).collect()
+}
+
+impl People for Link {
+    fn approve<'a>(&'a self, question: &'a ApprovalQuestion) -> BoxFuture<'a, Decision> {
+        Box::pin(async move {
+            if !self.attended {
+                let subject = &question.subject;
+                self.notice(format!("needs a yes that nobody can give here: {subject}"));
+                return Decision::Expired;
+            }
+            let withdrawn = CancellationToken::new();
+            let _guard = withdrawn.clone().drop_guard();
+            let (answer, wait) = oneshot::channel();
+            let asked = Said::Approve { question: question.clone(), answer, withdrawn };
+            if self.said.send(asked).await.is_err() {
+                return Decision::Expired;
+            }
+            wait.await.unwrap_or(Decision::Expired)
+        })
+    }
+}
+
+impl Clarify for Link {
+    fn ask<'a>(&'a self, question: &'a str, choices: &'a [String]) -> BoxFuture<'a, Option<String>> {
+        Box::pin(async move {
+            if !self.attended {
+                return None;
+            }
+            let withdrawn = CancellationToken::new();
+            let _guard = withdrawn.clone().drop_guard();
+            let (answer, wait) = oneshot::channel();
+            let (question, choices) = (question.to_owned(), choices.to_vec());
+            self.said.send(Said::Clarify { question, choices, answer, withdrawn }).await.ok()?;
+            wait.await.ok().flatten()
+        })
+    }
+}
+
+impl Platform for Link {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { name: "cli", keyed: false, message_chars_max: None }
+    }
+
+    fn send<'a>(&'a self, outgoing: &'a Outgoing) -> BoxFuture<'a, Result<Option<String>, SendFailure>> {
+        Box::pin(async move {
+            let gone = || SendFailure {
+                class: DeliveryFailure::Unreachable,
+                message: "the terminal is gone".to_owned(),
+                retry_after: Some(Duration::from_secs(1)),
+            };
+            let (sent, wait) = oneshot::channel();
+            let reason = *self.ending();
+            let deliver = Said::Deliver { outgoing: outgoing.clone(), reason, sent };
+            self.said.send(deliver).await.map_err(|_| gone())?;
+            wait.await.map_err(|_| gone())?;
+            Ok(None)
+        })
+    }
+}

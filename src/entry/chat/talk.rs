@@ -1,0 +1,291 @@
+//! The one task that prints what happens and reads what is typed.
+
+use std::time::Duration;
+
+use herm_replay::reducer::Command;
+use herm_schema::events::*;
+use tokio::sync::mpsc;
+
+use super::editor::{Input, Inputs, SlashCommand};
+use super::link::Said;
+use super::questions::{self, Reply};
+use super::run::typed;
+use super::view::{self, Happening, View};
+use crate::entry::engine::{self, Engine};
+use crate::entry::{Exit, Failure};
+use crate::runtime::{Error, SessionHandle};
+
+/// What can be typed besides messages.
+pub const COMMANDS: [SlashCommand; 6] = [
+    SlashCommand { name: "/help", doc: "what can be typed" },
+    SlashCommand { name: "/new", doc: "a new session; the old one stays in the log" },
+    SlashCommand { name: "/steer", doc: "tell the model something while it works" },
+    SlashCommand { name: "/stop", doc: "interrupt the running turn" },
+    SlashCommand { name: "/session", doc: "which session this is" },
+    SlashCommand { name: "/exit", doc: "leave; unfinished work can be resumed" },
+];
+
+/// How long a question of the model's waits for an answer.
+const CLARIFY_PATIENCE: Duration = Duration::from_secs(3_600);
+
+/// A conversation under way.
+pub struct Talk<'a> {
+    engine: &'a Engine,
+    handle: SessionHandle,
+    heard: mpsc::Receiver<Said>,
+    approval_timeout: Duration,
+    /// The running turn has had its last word.
+    spoken: bool,
+    last_exit: Option<ExitReason>,
+    /// Ctrl-C was pressed and nothing has happened since.
+    leaving: bool,
+}
+
+/// Whether the conversation goes on.
+enum Next {
+    Stay,
+    Leave(Exit),
+}
+
+impl<'a> Talk<'a> {
+    pub fn new(
+        engine: &'a Engine,
+        handle: SessionHandle,
+        heard: mpsc::Receiver<Said>,
+        approval_timeout: Duration,
+    ) -> Self {
+        Self { engine, handle, heard, approval_timeout, spoken: false, last_exit: None, leaving: false }
+    }
+
+    /// Who is talking, to a person.
+    ///
+    /// # Errors
+    /// When it cannot be printed.
+    pub fn greet(&self, view: &mut View) -> Result<(), Failure> {
+        let model = &self.engine.policy.model;
+        let who = format!("herm with {} ({}); /help says what can be typed", model.model, self.engine.why);
+        Ok(view.show(&Happening::Notice(who))?)
+    }
+
+    /// One question, after whatever was left open: the exit status says how its turn ended.
+    ///
+    /// # Errors
+    /// When the message is not taken, or nothing can be printed.
+    pub async fn answer_one(&mut self, question: &str, view: &mut View) -> Result<Exit, Failure> {
+        self.handle.receive(typed(question.to_owned())).await?;
+        let handle = self.handle.clone();
+        let idle = handle.idle();
+        tokio::pin!(idle);
+        let mut interrupts = 0;
+        loop {
+            tokio::select! {
+                biased;
+                said = self.heard.recv() => if let Some(said) = said {
+                    if let Next::Leave(exit) = self.hear(said, view, None).await? {
+                        return Ok(exit);
+                    }
+                },
+                signal = tokio::signal::ctrl_c() => {
+                    signal?;
+                    interrupts += 1;
+                    if interrupts > 1 {
+                        return Ok(Exit::Interrupted);
+                    }
+                    let _ = self.handle.interrupt(InterruptSource::Person).await;
+                }
+                ended = &mut idle => {
+                    ended?;
+                    break;
+                }
+            }
+        }
+        while let Ok(said) = self.heard.try_recv() {
+            self.hear(said, view, None).await?;
+        }
+        Ok(self.last_exit.map_or(Exit::Failed, Exit::of_turn))
+    }
+
+    /// A conversation, until the person leaves or there is nothing more to read.
+    ///
+    /// # Errors
+    /// When nothing can be printed.
+    pub async fn converse(&mut self, mut inputs: Inputs, view: &mut View) -> Result<Exit, Failure> {
+        let mut reading = true;
+        loop {
+            let handle = self.handle.clone();
+            let next = tokio::select! {
+                biased;
+                Some(said) = self.heard.recv() => self.hear(said, view, Some(&mut inputs)).await?,
+                input = inputs.recv(), if reading => match input {
+                    Some(Input::Line(line)) => self.typed(&line, view).await?,
+                    Some(Input::CtrlC) => self.ctrl_c(view).await?,
+                    Some(Input::Eof) | None => {
+                        reading = false;
+                        Next::Stay
+                    }
+                },
+                signal = tokio::signal::ctrl_c() => {
+                    signal?;
+                    self.ctrl_c(view).await?
+                }
+                ended = handle.idle(), if !reading => {
+                    ended?;
+                    while let Ok(said) = self.heard.try_recv() {
+                        self.hear(said, view, None).await?;
+                    }
+                    Next::Leave(self.last_exit.map_or(Exit::Ok, Exit::of_turn))
+                }
+            };
+            if let Next::Leave(exit) = next {
+                return Ok(exit);
+            }
+        }
+    }
+
+    /// Prints what happens, and gets the answers to questions.
+    async fn hear(
+        &mut self,
+        said: Said,
+        view: &mut View,
+        inputs: Option<&mut Inputs>,
+    ) -> Result<Next, Failure> {
+        match said {
+            Said::Happening(happening) => view.show(&happening)?,
+            Said::Deliver { outgoing, reason, sent } => {
+                if outgoing.possible_repeat {
+                    view.show(&Happening::Notice("you may have seen this answer before the restart".into()))?;
+                }
+                view.show(&Happening::TurnEnded { text: outgoing.text, reason })?;
+                self.spoken = true;
+                let _ = sent.send(());
+            }
+            Said::Approve { question, answer, withdrawn } => {
+                let question = view::ApprovalQuestion {
+                    tool: question.tool,
+                    subject: question.subject,
+                    reason: question.reason,
+                    rule: String::new(),
+                    pattern: question.pattern,
+                    timeout: self.approval_timeout,
+                };
+                let reply = match inputs {
+                    Some(inputs) => questions::approval(&question, view, inputs, &withdrawn).await?,
+                    None => Reply::Silence,
+                };
+                let _ = answer.send(questions::decided(&reply).0);
+                if reply == Reply::Interrupted {
+                    return self.ctrl_c(view).await;
+                }
+            }
+            Said::Clarify { question, choices, answer, withdrawn } => {
+                let reply = match inputs {
+                    Some(inputs) => {
+                        let patience = CLARIFY_PATIENCE;
+                        questions::clarification(&question, &choices, patience, view, inputs, &withdrawn)
+                            .await?
+                    }
+                    None => Reply::Silence,
+                };
+                let interrupted = reply == Reply::Interrupted;
+                drop(answer.send(match reply {
+                    Reply::Given(text) => Some(text),
+                    Reply::Silence | Reply::Interrupted | Reply::Withdrawn => None,
+                }));
+                if interrupted {
+                    return self.ctrl_c(view).await;
+                }
+            }
+            Said::TurnEnded(reason) => {
+                self.last_exit = Some(reason);
+                self.leaving = false;
+                if !std::mem::take(&mut self.spoken) {
+                    view.show(&Happening::TurnEnded { text: String::new(), reason })?;
+                }
+            }
+            Said::Broken(reason) => {
+                return Err(Failure::message(Exit::Failed, reason).hint("herm doctor"));
+            }
+        }
+        Ok(Next::Stay)
+    }
+
+    /// Interrupts what runs; a second time leaves.
+    async fn ctrl_c(&mut self, view: &mut View) -> Result<Next, Failure> {
+        if std::mem::replace(&mut self.leaving, true) {
+            return Ok(Next::Leave(Exit::Interrupted));
+        }
+        let notice = match self.handle.interrupt(InterruptSource::Person).await {
+            Ok(_) => "interrupting; Ctrl-C once more leaves",
+            Err(_) => "Ctrl-C once more, or /exit, leaves",
+        };
+        view.show(&Happening::Notice(notice.into()))?;
+        Ok(Next::Stay)
+    }
+
+    async fn typed(&mut self, line: &str, view: &mut View) -> Result<Next, Failure> {
+        self.leaving = false;
+        let line = line.trim();
+        if line.is_empty() {
+            return Ok(Next::Stay);
+        }
+        let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        let result = match word {
+            "/exit" | "/quit" => return Ok(Next::Leave(Exit::Ok)),
+            "/help" => return self.help(view),
+            "/session" => {
+                let id = self.handle.id();
+                view.show(&Happening::Notice(format!("session {id}; herm chat --resume {id}")))?;
+                return Ok(Next::Stay);
+            }
+            "/new" => return self.begin_anew(view).await,
+            "/stop" => self.handle.interrupt(InterruptSource::Person).await.map(drop),
+            "/steer" => self.steer(rest.trim()).await,
+            // A path is a message; a word that only looks like a command is a slip.
+            slip if slip.starts_with('/') && !slip.chars().skip(1).any(|c| c == '/' || c == '.') => {
+                let near = COMMANDS
+                    .iter()
+                    .map(|command| (strsim::jaro_winkler(command.name, slip), command.name))
+                    .max_by(|a, b| a.0.total_cmp(&b.0));
+                let near = near.map_or("/help", |(_, name)| name);
+                view.show(&Happening::Notice(format!("there is no `{slip}`; did you mean `{near}`?")))?;
+                return Ok(Next::Stay);
+            }
+            _ => self.handle.receive(typed(line.to_owned())).await.map(drop),
+        };
+        match result {
+            Ok(()) => {}
+            Err(Error::Rejected(why)) => view.show(&Happening::Notice(why.to_string()))?,
+            Err(error) => return Err(error.into()),
+        }
+        Ok(Next::Stay)
+    }
+
+    async fn steer(&self, text: &str) -> Result<(), Error> {
+        let message = typed(text.to_owned());
+        let steer =
+            SteerReceived { message_id: message.message_id, sender: message.sender, text: message.text };
+        self.handle.send(Command::Steer(steer), None).await.map(drop)
+    }
+
+    fn help(&self, view: &mut View) -> Result<Next, Failure> {
+        for command in COMMANDS {
+            view.show(&Happening::Notice(format!("{:<9} {}", command.name, command.doc)))?;
+        }
+        Ok(Next::Stay)
+    }
+
+    async fn begin_anew(&mut self, view: &mut View) -> Result<Next, Failure> {
+        let state = self.handle.state().await?;
+        if state.turn.is_some() {
+            view.show(&Happening::Notice("a turn is running; /stop it first".into()))?;
+            return Ok(Next::Stay);
+        }
+        self.handle.send(Command::End(EndReason::Replaced), None).await?;
+        self.engine.sessions.release(self.handle.id());
+        let cwd = state.opened.map(|opened| opened.cwd).unwrap_or_default();
+        let opened = engine::opened(std::path::Path::new(&cwd));
+        self.handle = self.engine.sessions.open(opened, self.engine.policy.clone()).await?;
+        view.show(&Happening::Notice(format!("session {}", self.handle.id())))?;
+        Ok(Next::Stay)
+    }
+}

@@ -1,0 +1,234 @@
+//! Puts the parts together: log, projections, model, tools, policies. Wiring, and nothing else.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use herm_replay::log::segments::Options;
+use herm_replay::log::{self, Log, SegmentLog};
+use herm_replay::projections::Views;
+use herm_replay::reducer::{SessionState, evolve};
+use herm_schema::events::{ModelChoice, Policy, SessionOpened};
+use herm_schema::{Event, SessionId, StreamPos};
+
+use super::{Exit, Failure};
+use crate::approval::{self, Verdict};
+use crate::config::{Home, Loaded, Secret};
+use crate::context::{Plain, Prompt};
+use crate::effects::profile_stream;
+use crate::environments::{Local, VariablePolicy};
+use crate::platforms::Platform;
+use crate::providers::resolve::{CUSTOM_KEY_VARIABLE, Resolved, Wanted, resolve};
+use crate::providers::{BoxFuture, Deadlines, Provider};
+use crate::runtime::{Judge, Models, People, Ports, Sessions, SystemClock, Watch};
+use crate::tools::terminal::Terminal;
+use crate::tools::{OutputLimits, Services, table};
+
+/// The one profile that there is as yet.
+pub const PROFILE: &str = "default";
+
+/// What the people of a conversation are, to the runtime.
+pub struct Front {
+    pub people: Arc<dyn People>,
+    pub platform: Arc<dyn Platform>,
+    pub watch: Arc<dyn Watch>,
+    pub ask: Arc<dyn Clarify>,
+}
+
+/// Asks a person what the model wants to know.
+pub trait Clarify: Send + Sync {
+    fn ask<'a>(&'a self, question: &'a str, choices: &'a [String]) -> BoxFuture<'a, Option<String>>;
+}
+
+/// Everything that sessions run on, in the process that owns the home.
+pub struct Engine {
+    pub log: Arc<dyn Log>,
+    pub views: Arc<Views>,
+    pub sessions: Sessions,
+    pub policy: Policy,
+    /// Why this model is called.
+    pub why: String,
+}
+
+impl Engine {
+    /// Takes the home and finds the model.
+    ///
+    /// # Errors
+    /// Another process owns the home, the log cannot be opened, or the model cannot be had.
+    pub async fn start(loaded: &Loaded, front: Front) -> Result<Self, Failure> {
+        loaded.home.create()?;
+        let mut options = Options::new(loaded.home.log_dir());
+        options.allow_unsafe_file_system = loaded.config.security.allow_unsafe_file_system;
+        let log: Arc<dyn Log> = Arc::new(SegmentLog::open(options)?);
+        let views = Arc::new(Views::open(Arc::clone(&log), &loaded.home.index_dir()));
+        let resolved = model(loaded).await?;
+        let policy = loaded.config.policy(ModelChoice {
+            stream: loaded.config.model.stream && resolved.choice.stream,
+            ..resolved.choice.clone()
+        });
+        let why = resolved.why.clone();
+        let ports = ports(loaded, &log, &views, resolved, front);
+        Ok(Self { log, views, sessions: Sessions::new(Arc::new(ports)), policy, why })
+    }
+
+    /// The newest session of this home, if there is one.
+    ///
+    /// # Errors
+    /// Those of the projections.
+    pub fn newest(&self) -> Result<Option<SessionId>, Failure> {
+        let rows = self.views.sessions().map_err(|error| Failure::new(Exit::Failed, error))?;
+        Ok(rows.first().map(|row| row.id))
+    }
+}
+
+/// The model that the configuration and the environment come to.
+///
+/// # Errors
+/// Something was asked for that cannot be had.
+pub async fn model(loaded: &Loaded) -> Result<Resolved, Failure> {
+    let asked = &loaded.config.model;
+    let wanted = Wanted {
+        provider: asked.provider.clone(),
+        model: asked.model.clone(),
+        base_url: asked.base_url.clone(),
+        context_window: asked.context_window_tokens,
+        output_max: asked.output_tokens_max,
+    };
+    let keys = |name: &str| {
+        let configured = asked.api_key.clone().filter(|_| name == CUSTOM_KEY_VARIABLE);
+        configured.or_else(|| loaded.environment.get(name).map(Secret::new))
+    };
+    resolve(&wanted, &keys).await.map_err(|error| Failure::new(Exit::Config, error).hint("herm doctor"))
+}
+
+fn ports(loaded: &Loaded, log: &Arc<dyn Log>, views: &Arc<Views>, resolved: Resolved, front: Front) -> Ports {
+    let config = &loaded.config;
+    let remove = loaded.environment.dotenv().map(|(name, _)| name.to_owned()).collect();
+    let policy = VariablePolicy { remove, passthrough: config.terminal.env_passthrough.clone() };
+    let terminal = Terminal::new(Arc::new(Local::new(policy))).with_timeout(config.terminal.timeout);
+    let redactor = loaded.redactor.clone();
+    let (from_views, from_log) = (Arc::clone(views), Arc::clone(log));
+    Ports {
+        log: Arc::clone(log),
+        clock: Arc::new(SystemClock),
+        models: Arc::new(Table { choice: resolved.choice, provider: resolved.provider }),
+        deadlines: Deadlines::default(),
+        tools: table(vec![Arc::new(terminal)]),
+        services: Arc::new(Surroundings { views: Arc::clone(views), ask: front.ask }),
+        limits: OutputLimits {
+            bytes_max: config.tool_output.bytes_max,
+            lines_max: config.tool_output.lines_max,
+            line_bytes_max: config.tool_output.line_bytes_max,
+        },
+        judge: judge(loaded, Arc::clone(log)),
+        people: front.people,
+        prompt: Arc::new(Prompt { soul: config.soul_file(&loaded.home) }),
+        engine: Arc::new(Plain),
+        platform: front.platform,
+        redact: Arc::new(move |text| redactor.redact(text).into_owned()),
+        load: Arc::new(move |id| {
+            // A projection is a convenience; the log is the truth.
+            from_views.load_state(id).or_else(|_| fold(&*from_log, id))
+        }),
+        watch: front.watch,
+        home: loaded.home.root().to_owned(),
+    }
+}
+
+/// The state of a session, from its first event.
+///
+/// # Errors
+/// Those of the log.
+pub fn fold(log: &dyn Log, id: SessionId) -> Result<SessionState, log::Error> {
+    let mut state = SessionState::default();
+    for recorded in log.read_stream(id.stream(), StreamPos(0)) {
+        evolve(&mut state, &recorded?);
+    }
+    Ok(state)
+}
+
+/// The one provider of this process.
+struct Table {
+    choice: ModelChoice,
+    provider: Arc<dyn Provider>,
+}
+
+impl Models for Table {
+    fn provider(&self, choice: &ModelChoice) -> Option<Arc<dyn Provider>> {
+        let same = choice.provider == self.choice.provider && choice.base_url == self.choice.base_url;
+        same.then(|| Arc::clone(&self.provider))
+    }
+}
+
+/// Judges command lines; what a person has allowed for good is not asked about again.
+fn judge(loaded: &Loaded, log: Arc<dyn Log>) -> Judge {
+    let allowlist = loaded.config.approvals.allowlist.clone();
+    let person = loaded.environment.get("HOME").map(std::path::PathBuf::from);
+    let granted: OnceLock<BTreeSet<(String, String)>> = OnceLock::new();
+    Arc::new(move |tool, arguments, cwd: &Path| {
+        let Some((line, cwd)) = crate::tools::terminal::command_line(arguments, cwd) else {
+            let reason = "what it would do cannot be told".to_owned();
+            return Verdict::Ask { reason, rule: "unreadable", pattern: tool.to_owned() };
+        };
+        let verdict = approval::judge(&line, &cwd, person.as_deref());
+        if let Verdict::Ask { pattern, .. } = &verdict {
+            let lasting = granted.get_or_init(|| grants(&*log));
+            if allowlist.contains(pattern) || lasting.contains(&(tool.to_owned(), pattern.clone())) {
+                return Verdict::Allow;
+            }
+        }
+        verdict
+    })
+}
+
+/// What was allowed for good. Unreadable events allow nothing.
+fn grants(log: &dyn Log) -> BTreeSet<(String, String)> {
+    let events = log.read_stream(profile_stream(PROFILE), StreamPos(0)).map_while(Result::ok);
+    events
+        .filter_map(|recorded| match recorded.event {
+            Event::ApprovalGranted(granted) => Some((granted.tool, granted.pattern)),
+            _ => None,
+        })
+        .collect()
+}
+
+/// What tools may ask of the rest of herm.
+struct Surroundings {
+    views: Arc<Views>,
+    ask: Arc<dyn Clarify>,
+}
+
+impl Services for Surroundings {
+    fn log(&self) -> &dyn Log {
+        &**self.views.log()
+    }
+
+    fn search_sessions(&self, session: SessionId, arguments: &serde_json::Value) -> serde_json::Value {
+        let answer = self.views.session_search(&arguments.to_string(), Some(session));
+        serde_json::from_str(&answer).unwrap_or(serde_json::Value::String(answer))
+    }
+
+    fn ask<'a>(
+        &'a self,
+        _: SessionId,
+        question: &'a str,
+        choices: &'a [String],
+    ) -> BoxFuture<'a, Option<String>> {
+        self.ask.ask(question, choices)
+    }
+}
+
+/// What a new conversation in a terminal opens with.
+pub fn opened(cwd: &Path) -> SessionOpened {
+    SessionOpened {
+        profile: PROFILE.to_owned(),
+        chat: super::chat::terminal_chat(),
+        cwd: cwd.to_string_lossy().into_owned(),
+        herm_version: env!("CARGO_PKG_VERSION").to_owned(),
+    }
+}
+
+/// Whether a home has a log yet.
+pub fn has_log(home: &Home) -> bool {
+    home.log_dir().join("MANIFEST").exists()
+}
