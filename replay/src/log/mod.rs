@@ -13,9 +13,16 @@
 //!    looked at before the expected position.
 //! 6. After a failed write or sync nothing is acknowledged any more ([`Error::Poisoned`]).
 
+mod backup;
+mod blobs;
+pub mod contract;
+pub mod disk;
 mod error;
+pub mod index;
 mod laying;
+pub mod lock;
 pub mod memory;
+pub mod segments;
 
 use std::time::Duration;
 
@@ -25,6 +32,7 @@ use herm_schema::{
 
 pub use error::Error;
 pub use memory::MemoryLog;
+pub use segments::{ReadOnlyLog, SegmentLog};
 
 /// Records in one append, at most.
 pub const APPEND_EVENTS_MAX: usize = 512;
