@@ -18,11 +18,13 @@ mod blobs;
 pub mod contract;
 pub mod disk;
 mod error;
+pub mod exercise;
 pub mod index;
 mod laying;
 pub mod lock;
 pub mod memory;
 pub mod segments;
+pub mod verify;
 
 use std::time::Duration;
 

@@ -18,7 +18,7 @@
 //! opened. The invariant that the rest leans on: a record is in a segment before anything else
 //! knows of it, and the index never knows of a record that is not on the disk.
 
-mod barrier;
+pub(crate) mod barrier;
 pub(crate) mod files;
 mod indexing;
 pub mod manifest;

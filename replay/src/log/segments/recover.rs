@@ -170,6 +170,8 @@ impl<'a> Looking<'a> {
                 Ok(Some(record)) => (record.envelope, record.bytes as u32),
                 Err(bad) => return self.judge(segment, offset, length, last, bad),
             };
+            // Barriers in front of the record are not part of it.
+            let offset = walk.offset().saturating_sub(u64::from(bytes));
             if self.until.is_some_and(|until| envelope.position > until) {
                 return Ok(());
             }
