@@ -510,7 +510,8 @@ impl Walk {
             open_ended,
             launches: false,
         };
-        let started = launcher::look_through(&invocation, stdin.as_ref());
+        let mut started = launcher::look_through(&invocation, stdin.as_ref());
+        started.inner.extend(without_unknown(&invocation));
         invocation.launches = started.harmless;
         self.note_state(&invocation);
         self.reading.invocations.push(invocation);
@@ -560,6 +561,21 @@ impl Walk {
         let within = |cwd: &PathBuf| cwd.as_os_str().len() <= VALUE_BYTES_MAX;
         self.cwd = self.cwd.take().filter(within);
     }
+}
+
+/// What an invocation is if the unknown part of its program turns out to be nothing, as `$x` is
+/// where it is not set.
+fn without_unknown(invocation: &Invocation) -> Option<Inner> {
+    let program = &invocation.program;
+    if !program.unknown || (program.quoted && program.text().is_empty()) {
+        return None;
+    }
+    let rest = invocation.arguments.iter().cloned();
+    let fields = match program.text() {
+        "" => rest.collect(),
+        text => std::iter::once(Field::literal(text)).chain(rest).collect(),
+    };
+    Some(Inner::Command { fields, open_ended: invocation.open_ended })
 }
 
 /// Variables that cannot change what programs do beyond how they print. In lower case, and for the
