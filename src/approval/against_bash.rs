@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use super::*;
 
-/// Lines of one run; `HERM_TEST_LINES` sets another number for a longer search.
+/// Lines of one run; `HERM_TEST_LINES` sets another number, and with it other lines.
 const LINES: usize = 800;
 const TOKENS_MAX: u64 = 9;
 
@@ -147,7 +147,8 @@ impl Numbers {
 /// Whether bash runs the program when it is given the line.
 fn bash_runs_it(line: &str, folder: &Path) -> bool {
     let mark = folder.join("mark");
-    let status = Command::new("/usr/bin/timeout")
+    // How the line as a whole ends does not matter.
+    let _ = Command::new("/usr/bin/timeout")
         .args(["--signal=KILL", "1", "/bin/bash", "-c", line])
         .current_dir(folder.join("cwd"))
         .env_clear()
@@ -159,7 +160,6 @@ fn bash_runs_it(line: &str, folder: &Path) -> bool {
         .stderr(Stdio::null())
         .status()
         .unwrap();
-    drop(status);
     fs::remove_file(mark).is_ok()
 }
 
@@ -173,6 +173,7 @@ fn what_bash_would_run_is_never_allowed_and_blocked_where_it_was_understood() {
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let lines = std::env::var("HERM_TEST_LINES").map_or(LINES, |lines| lines.parse().unwrap());
     let mut numbers = Numbers(lines as u64);
+    assert!(bash_runs_it("reboot", folder.path()) && !bash_runs_it("echo reboot", folder.path()));
     let mut tried = 0;
     while tried < lines {
         let line = numbers.line();
@@ -185,10 +186,6 @@ fn what_bash_would_run_is_never_allowed_and_blocked_where_it_was_understood() {
             continue;
         }
         let understood = !matches!(verdict, Verdict::Ask { rule: "unreadable" | "unknown-program", .. });
-        if std::env::var("HERM_TEST_LINES").is_ok() {
-            eprintln!("{line:?}: {verdict:?}");
-            continue;
-        }
         assert!(!understood, "bash runs {line:?}, and it is {verdict:?}");
     }
 }

@@ -45,6 +45,8 @@ pub struct Run {
 /// stands before the place that it cannot read, so this is not nothing. Where quotes do not close,
 /// the lines are taken one by one.
 pub fn runs(text: &str) -> Vec<Run> {
+    // A backslash at the very end stands before nothing; bash takes it as it is.
+    let text = text.trim_end_matches('\\');
     if let Some(runs) = runs_of(text) {
         return runs;
     }
