@@ -26,6 +26,9 @@ mod word;
 #[cfg(test)]
 mod tests;
 
+#[cfg(test)]
+mod against_bash;
+
 pub use walk::last_program;
 
 /// Longest command line that is read, in characters.

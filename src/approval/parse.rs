@@ -45,10 +45,17 @@ pub struct Run {
 /// stands before the place that it cannot read, so this is not nothing. Where quotes do not close,
 /// the lines are taken one by one.
 pub fn runs(text: &str) -> Vec<Run> {
+    // A backslash at the very end stands before nothing; bash takes it as it is.
+    let text = text.trim_end_matches('\\');
     if let Some(runs) = runs_of(text) {
         return runs;
     }
-    text.lines().filter_map(runs_of).flatten().collect()
+    let line_runs = |line: &str| {
+        // A here-document that never ends is still given to its command.
+        let (command, _) = line.split_once("<<").unwrap_or((line, ""));
+        runs_of(line).or_else(|| runs_of(command))
+    };
+    text.lines().filter_map(line_runs).flatten().collect()
 }
 
 fn runs_of(text: &str) -> Option<Vec<Run>> {

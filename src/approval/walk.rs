@@ -8,14 +8,16 @@ use std::path::{Path, PathBuf};
 
 use brush_parser::ast::{
     AndOr, AndOrList, Assignment, AssignmentName, AssignmentValue, Command, CommandPrefixOrSuffixItem,
-    CompoundCommand, CompoundList, ExtendedTestExpr, FunctionDefinition, IoFileRedirectKind,
-    IoFileRedirectTarget, IoRedirect, Pipeline, Program, RedirectList, SeparatorOperator, SimpleCommand,
+    CompoundCommand, CompoundList, ExtendedTestExpr, FunctionDefinition, Pipeline, Program,
+    SeparatorOperator, SimpleCommand,
 };
 
-use super::launcher::{self, Inner};
 use super::parse;
-use super::reading::{Invocation, Reading};
+use super::reading::Reading;
 use super::word::{Field, HOME_UNKNOWN, expand, expand_unsplit};
+
+mod invoke;
+mod redirect;
 
 /// Commands inside commands inside commands, at most.
 const DEPTH_MAX: usize = 48;
@@ -436,129 +438,6 @@ impl Walk {
             }
             None => drop(self.variables.remove(name)),
         }
-    }
-
-    fn redirects(&mut self, redirects: Option<&RedirectList>) {
-        for redirect in redirects.iter().flat_map(|list| &list.0) {
-            self.redirect(redirect);
-        }
-    }
-
-    fn redirect(&mut self, redirect: &IoRedirect) {
-        match redirect {
-            IoRedirect::File(_, kind, target) => self.file_redirect(kind, target),
-            IoRedirect::OutputAndError(word, _) => {
-                let fields = expand(&word.value, self);
-                self.reading.writes.extend(fields);
-            }
-            IoRedirect::HereString(_, word) => self.stdin = expand(&word.value, self).into_iter().next(),
-            IoRedirect::HereDocument(_, document) => {
-                let text = &document.doc.value;
-                self.reading.compound = true;
-                self.stdin = Some(match (document.requires_expansion, self.spend(text.len())) {
-                    (false, _) => Field::literal(text),
-                    (true, false) => Field::unknown(),
-                    (true, true) => match parse::document_pieces(text) {
-                        Some(pieces) => expand_unsplit(&pieces, self),
-                        None => return self.unread("a here-document in it cannot be read"),
-                    },
-                });
-            }
-        }
-    }
-
-    fn file_redirect(&mut self, kind: &IoFileRedirectKind, target: &IoFileRedirectTarget) {
-        let fields = match target {
-            IoFileRedirectTarget::Filename(word) | IoFileRedirectTarget::Duplicate(word) => {
-                expand(&word.value, self)
-            }
-            IoFileRedirectTarget::Fd(_) => return,
-            IoFileRedirectTarget::ProcessSubstitution(_, subshell) => {
-                self.reading.compound = true;
-                return self.scoped(|walk| walk.list(&subshell.list));
-            }
-        };
-        match kind {
-            IoFileRedirectKind::Read | IoFileRedirectKind::DuplicateInput => {
-                self.reading.reads.extend(fields)
-            }
-            IoFileRedirectKind::Write
-            | IoFileRedirectKind::Append
-            | IoFileRedirectKind::ReadAndWrite
-            | IoFileRedirectKind::Clobber
-            | IoFileRedirectKind::DuplicateOutput => {
-                // `2>&1` and `>&-` name no file.
-                let names_file = |field: &Field| {
-                    !field.value().is_some_and(|text| text == "-" || text.parse::<u32>().is_ok())
-                };
-                let duplicates = matches!(kind, IoFileRedirectKind::DuplicateOutput);
-                self.reading
-                    .writes
-                    .extend(fields.into_iter().filter(|field| !duplicates || names_file(field)));
-            }
-        }
-    }
-
-    /// Lists an invocation and what it starts in turn.
-    fn invoke(&mut self, fields: Vec<Field>, stdin: Option<Field>, open_ended: bool) {
-        let mut fields = fields.into_iter();
-        let Some(program) = fields.next() else { return };
-        let mut invocation = Invocation {
-            program,
-            arguments: fields.collect(),
-            cwd: self.cwd.clone(),
-            open_ended,
-            launches: false,
-        };
-        let started = launcher::look_through(&invocation, stdin.as_ref());
-        invocation.launches = started.harmless;
-        self.note_state(&invocation);
-        self.reading.invocations.push(invocation);
-        for inner in started.inner {
-            self.reading.compound = true;
-            self.nested(|walk| match inner {
-                Inner::Command { fields, open_ended } => walk.invoke(fields, stdin.clone(), open_ended),
-                Inner::Script { text, same_shell: true } => walk.script(&text),
-                Inner::Script { text, same_shell: false } => walk.scoped(|walk| walk.script(&text)),
-                Inner::Unknown => walk.unread("it runs a text that is only known when it runs"),
-            });
-        }
-    }
-
-    /// What later words depend on: the directory, and variables.
-    fn note_state(&mut self, invocation: &Invocation) {
-        match invocation.name() {
-            Some("cd" | "pushd") => self.change_directory(invocation),
-            Some("popd") => self.cwd = None,
-            Some("export" | "declare" | "typeset" | "local" | "readonly") => {
-                for argument in invocation.known_arguments() {
-                    if let Some((name, value)) = argument.split_once('=') {
-                        self.set(name, Some(value));
-                    }
-                }
-            }
-            Some("read" | "unset" | "mapfile" | "readarray" | "getopts") => {
-                for name in invocation.known_arguments() {
-                    self.variables.remove(name);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn change_directory(&mut self, invocation: &Invocation) {
-        let target = invocation
-            .arguments
-            .iter()
-            .find(|field| !field.value().is_some_and(|text| text.starts_with('-') && text != "-"));
-        self.cwd = match target.map(Field::value) {
-            None => self.reading.home.clone(),
-            Some(None | Some("-")) => None,
-            Some(Some(path)) if path.starts_with('/') => Some(path.into()),
-            Some(Some(path)) => self.cwd.as_ref().map(|cwd| cwd.join(path)),
-        };
-        let within = |cwd: &PathBuf| cwd.as_os_str().len() <= VALUE_BYTES_MAX;
-        self.cwd = self.cwd.take().filter(within);
     }
 }
 

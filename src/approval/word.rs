@@ -22,6 +22,8 @@ pub struct Field {
     pub unknown: bool,
     /// Part of it comes from a variable of the line, whose value may be another one by then.
     pub variable: bool,
+    /// Part of it is quoted, so it is a word even where it is empty.
+    pub quoted: bool,
     /// It has wildcards that the shell replaces by names of files.
     pub glob: bool,
 }
@@ -160,10 +162,13 @@ impl Fields {
         match piece {
             WordPiece::Text(text) if quoted => self.push(text),
             WordPiece::Text(text) => self.push_unquoted(text),
-            WordPiece::SingleQuotedText(text) => self.push(text),
+            WordPiece::SingleQuotedText(text) => {
+                self.push(text);
+                self.current().quoted = true;
+            }
             WordPiece::AnsiCQuotedText(text) => self.ansi_c(text),
             WordPiece::DoubleQuotedSequence(pieces) | WordPiece::GettextDoubleQuotedSequence(pieces) => {
-                self.current();
+                self.current().quoted = true;
                 for piece in pieces {
                     self.piece(&piece.piece, true, walk);
                 }
