@@ -18,6 +18,7 @@ use herm::providers::{
 use herm_schema::events::{FailureClass, Finish, ModelChoice, ModelFailure, Usage};
 use serde_json::json;
 use support::{Gate, ModelServer, Reply};
+use tokio::io::AsyncWriteExt;
 use tokio_util::sync::CancellationToken;
 
 const SHORT: Duration = Duration::from_millis(60);
@@ -206,10 +207,16 @@ async fn nobody_listening_is_a_failure_that_says_so() {
 
 #[tokio::test]
 async fn a_server_without_tls_is_a_failure_that_says_so() {
-    let server = ModelServer::start([]);
-    let address = server.base_url().replace("http:", "https:");
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("https://{}/v1", listener.local_addr().unwrap());
     let provider = HttpProvider::new(&address, None, Arc::new(ChatCompletions::default())).unwrap();
-    let failure = provider.call(&request(true), context(Deadlines::default()).0).await.unwrap_err();
+    let (request, context) = (request(true), context(Deadlines::default()).0);
+    let (outcome, _socket) = tokio::join!(provider.call(&request, context), async {
+        let (mut socket, _) = listener.accept().await.unwrap();
+        socket.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
+        socket
+    });
+    let failure = outcome.unwrap_err();
     assert_eq!(failure.class, FailureClass::ServerError);
     assert!(failure.message.starts_with("no secure connection"), "{}", failure.message);
 }
