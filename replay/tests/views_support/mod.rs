@@ -8,7 +8,7 @@ use herm_replay::log::{Append, Durability, Expect, Log, MemoryLog};
 use herm_replay::reducer::command::{Compression, Prepared, ToolOutcome};
 use herm_replay::reducer::{Command, Effect, SessionState, Stamp, decide, evolve, owed};
 use herm_schema::events::*;
-use herm_schema::{BlobRef, JsonText, Micros, SessionId, Text};
+use herm_schema::{BlobRef, Event, JsonText, Micros, SessionId, Text};
 
 /// Monday, 2026-11-30, 20:10:34 UTC.
 pub const START: Micros = Micros(1_796_069_434_000_000);
@@ -439,4 +439,19 @@ pub fn plain(log: &dyn Log, seed: u64, question: &str, answer: &str) -> SessionI
     }
     assert!(scripted.state.turn.is_none(), "{:?}", scripted.state.turn);
     scripted.id
+}
+
+/// Gives `to` the blobs that the events of `from` name.
+pub fn copy_blobs(from: &MemoryLog, to: &MemoryLog) {
+    for recorded in from.events() {
+        let named = match recorded.event {
+            Event::SystemPromptBuilt(built) => vec![built.prompt],
+            Event::ToolsOffered(offered) => vec![offered.definitions],
+            Event::ToolCallFinished(finished) => finished.full.into_iter().collect(),
+            _ => Vec::new(),
+        };
+        for blob in named {
+            to.put_blob(&from.blob(blob).unwrap()).unwrap();
+        }
+    }
 }
