@@ -48,9 +48,12 @@ fn each_way(log: &Arc<MemoryLog>, folder: &Path) -> Vec<(&'static str, Views)> {
     vec![("scanned", scanning), ("indexed", indexed), ("both", both)]
 }
 
+/// What is said, and for each question how many sessions answer it.
+type Case = (&'static [&'static str], &'static [(&'static str, u64)]);
+
 #[test]
 fn the_cases_of_the_reference_are_found() {
-    let cases: &[(&[&str], &[(&str, u64)])] = &[
+    let cases: &[Case] = &[
         (
             &[
                 "the chat-send endpoint",

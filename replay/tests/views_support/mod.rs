@@ -258,11 +258,11 @@ impl<'a> Scripted<'a> {
             finish: if calls.is_empty() { Finish::Stop } else { Finish::ToolCalls },
             message: AssistantMessage {
                 text: text(&mut self.dice),
-                reasoning: (tokens % 3 == 0).then(|| "let me think".to_owned()),
+                reasoning: tokens.is_multiple_of(3).then(|| "let me think".to_owned()),
                 calls,
                 extras: None,
             },
-            usage: (tokens % 5 != 0).then_some(Usage {
+            usage: (!tokens.is_multiple_of(5)).then_some(Usage {
                 input: tokens,
                 cached_read: tokens / 2,
                 cached_write: 1,
