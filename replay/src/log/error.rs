@@ -1,6 +1,7 @@
 //! What can go wrong with a log.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use herm_schema::{BlobRef, CodecError, Digest, Position, StreamId, StreamPos};
 
@@ -37,4 +38,10 @@ pub enum Error {
     BlobDamaged { blob: BlobRef, found: Digest },
     #[error("{operation} `{path}`: {reason}")]
     Io { operation: &'static str, path: PathBuf, reason: String },
+}
+
+impl Error {
+    pub(crate) fn io(operation: &'static str, path: &Path, error: &io::Error) -> Self {
+        Self::Io { operation, path: path.to_owned(), reason: error.to_string() }
+    }
 }

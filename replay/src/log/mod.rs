@@ -13,9 +13,18 @@
 //!    looked at before the expected position.
 //! 6. After a failed write or sync nothing is acknowledged any more ([`Error::Poisoned`]).
 
+mod backup;
+mod blobs;
+pub mod contract;
+pub mod disk;
 mod error;
+pub mod exercise;
+pub mod index;
 mod laying;
+pub mod lock;
 pub mod memory;
+pub mod segments;
+pub mod verify;
 
 use std::path::Path;
 use std::time::Duration;
@@ -26,6 +35,7 @@ use herm_schema::{
 
 pub use error::Error;
 pub use memory::MemoryLog;
+pub use segments::{ReadOnlyLog, SegmentLog};
 
 /// Records in one append, at most.
 pub const APPEND_EVENTS_MAX: usize = 512;
