@@ -3,6 +3,16 @@
 //! A provider is asked for one model call at a time. It streams what it can show through
 //! [`CallContext::show`], and returns facts; it never retries, never falls back, never records.
 
+pub mod catalog;
+pub mod classify;
+pub mod dialects;
+mod error;
+pub mod http;
+pub mod offline;
+pub mod probe;
+pub mod resolve;
+pub mod sse;
+
 use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
@@ -12,6 +22,9 @@ use herm_schema::events::{
     AssistantMessage, Finish, ModelChoice, ModelFailure, ProviderExtras, Timings, Usage,
 };
 use tokio_util::sync::CancellationToken;
+
+pub use error::Error;
+pub use resolve::{Resolved, Wanted, reachable, resolve};
 
 /// A future that can be kept in a table.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

@@ -3,6 +3,29 @@
 //! A tool is given checked arguments and a context, and returns facts. It cannot append events and
 //! cannot see other adapters. What it may touch, and what may be done about it after a crash, is
 //! said in its [`ToolFacts`].
+//!
+//! Start reading at [`table`]; what the model wrote becomes arguments in [`arguments`]; a file a tool.
+
+pub mod arguments;
+mod charset;
+mod clarify;
+mod intent;
+mod open;
+mod outcome;
+mod patch;
+pub mod paths;
+mod read_file;
+pub mod sanitize;
+mod search_files;
+mod session_search;
+pub mod table;
+pub mod terminal;
+mod text;
+mod todo;
+mod write_file;
+
+#[cfg(test)]
+mod testing;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,6 +36,15 @@ use herm_schema::{CallRef, SessionId};
 use tokio_util::sync::CancellationToken;
 
 use crate::providers::BoxFuture;
+
+pub use clarify::Clarify;
+pub use patch::Patch;
+pub use read_file::ReadFile;
+pub use search_files::SearchFiles;
+pub use session_search::SessionSearch;
+pub use table::{definitions, facts, table};
+pub use todo::Todo;
+pub use write_file::WriteFile;
 
 /// What a tool call is run with.
 #[derive(Clone)]

@@ -16,6 +16,9 @@ comes after it. Details can be found again with session_search.\n\n";
 /// Asks the model to go on where the output limit cut it.
 pub const CONTINUE: &str = "[Your answer was cut by the output limit. Continue exactly where it stopped.]";
 
+/// Stands for an answer that says nothing more.
+pub const NOTHING_MORE: &str = "[Nothing more.]";
+
 /// What a person put in during a turn, beside a tool result.
 pub fn steer(text: &str) -> String {
     format!("\n\n[The user adds, while you work: {text}]")

@@ -122,6 +122,8 @@ pub struct Turn {
     /// What is to be put beside the newest tool result before the next model call.
     pub notes: Vec<TurnNote>,
     pub budget_warned: bool,
+    /// The newest entry is a tool result that no request has held yet: notes may stand beside it.
+    pub unsent_result: bool,
     /// Set when the turn is to end as soon as nothing is running.
     pub stop: Option<ExitReason>,
     pub interrupted: bool,

@@ -90,7 +90,7 @@ fn sent(call: &ToolCall) -> Call {
 /// Puts what waits to be said beside the newest result that was not sent yet, as the fold will do
 /// when the model call starts.
 fn attach(state: &SessionState, messages: &mut [Message]) {
-    let Some(turn) = &state.turn else {
+    let Some(turn) = state.turn.as_ref().filter(|turn| turn.unsent_result) else {
         return;
     };
     if let Some(Message::Tool { parts, .. }) = messages.last_mut() {

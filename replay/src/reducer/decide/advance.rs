@@ -78,18 +78,14 @@ fn gate(state: &SessionState, turn: &Turn, stamp: Stamp) -> Result<Vec<Event>, R
     {
         return Ok(vec![event]);
     }
-    let mut events = Vec::new();
     if let Some(budget_us) = limits.run_budget_us.filter(|_| purpose == ModelPurpose::Turn) {
         let due = elapsed_us.saturating_mul(100) >= budget_us.saturating_mul(REMIND_PERCENT);
-        let carrier = matches!(state.view.last(), Some(Entry { body: Body::Result { .. }, .. }));
-        if due && carrier && !turn.budget_warned {
-            events.push(BudgetWarned { elapsed_us, budget_us }.into());
-            return Ok(events);
+        if due && turn.unsent_result && !turn.budget_warned {
+            return Ok(vec![BudgetWarned { elapsed_us, budget_us }.into()]);
         }
     }
     let call = state.model_calls.saturating_add(1);
-    events.push(start_call(state, turn, call, 1, purpose)?.into());
-    Ok(events)
+    Ok(vec![start_call(state, turn, call, 1, purpose)?.into()])
 }
 
 /// The compression gates: after a batch of tool calls, before any other model call, and when the

@@ -5,7 +5,7 @@ use herm_schema::{CallRef, Micros};
 
 use super::{Placed, turn};
 use crate::reducer::state::*;
-use crate::reducer::{estimate, segments};
+use crate::reducer::{estimate, notices, segments};
 
 /// Answers without text or tool calls that are asked for again.
 const EMPTY_ANSWERS_MAX: u32 = 3;
@@ -40,6 +40,9 @@ fn attach_notes(state: &mut SessionState) {
     let Some(turn) = &mut state.turn else {
         return;
     };
+    if !std::mem::take(&mut turn.unsent_result) {
+        return;
+    }
     let Some(Entry { body: Body::Result { notes, .. }, .. }) = state.view.last_mut() else {
         return;
     };
@@ -50,7 +53,7 @@ impl TurnNote {
     /// As the model sees it.
     pub fn rendered(&self) -> String {
         match self.steer {
-            true => crate::reducer::notices::steer(&self.text),
+            true => notices::steer(&self.text),
             false => self.text.clone(),
         }
     }
@@ -77,7 +80,12 @@ pub fn succeeded(state: &mut SessionState, at: Placed, event: &ModelCallSucceede
     report_usage(state, event);
 }
 
-fn push_answer(state: &mut SessionState, at: Placed, message: AssistantMessage, cut: bool) {
+/// An answer without a word would be left out of the next request, and what comes after it would
+/// run into what came before.
+fn push_answer(state: &mut SessionState, at: Placed, mut message: AssistantMessage, cut: bool) {
+    if message.text.trim().is_empty() && message.calls.is_empty() {
+        message.text = notices::NOTHING_MORE.to_owned();
+    }
     state.view.push(Entry { at: at.pos, body: Body::Assistant { message, cut } });
 }
 
@@ -111,7 +119,7 @@ fn begin_batch(state: &mut SessionState, at: Placed, message: &AssistantMessage)
 fn close_with(state: &mut SessionState, at: Placed, event: &ModelCallSucceeded, reason: ExitReason) {
     let text = event.message.text.clone();
     let message = AssistantMessage { calls: Vec::new(), ..event.message.clone() };
-    if !text.is_empty() {
+    if !text.trim().is_empty() {
         push_answer(state, at, message, false);
     }
     if let Some(turn) = &mut state.turn {
@@ -128,7 +136,7 @@ fn answered(state: &mut SessionState, at: Placed, event: &ModelCallSucceeded) {
     let whole = format!("{}{text}", turn.partial);
     match event.finish {
         Finish::ContentFilter => close_with(state, at, event, ExitReason::ModelRefused),
-        Finish::Length if !text.is_empty() && turn.continuations < CONTINUATIONS_MAX => {
+        Finish::Length if !text.trim().is_empty() && turn.continuations < CONTINUATIONS_MAX => {
             turn.continuations += 1;
             turn.partial = whole;
             turn.phase = Phase::Gate;
@@ -173,7 +181,7 @@ pub fn failed(state: &mut SessionState, event: &ModelCallFailed) {
             };
             turn::close(turn, reason, String::new());
             if let Phase::Closing { text, .. } = &mut turn.phase {
-                *text = crate::reducer::notices::failure(&event.failure);
+                *text = notices::failure(&event.failure);
             }
         }
     }
@@ -212,7 +220,7 @@ pub fn aborted(state: &mut SessionState, at: Placed, event: &ModelCallAborted) {
         AbortReason::Crashed => wait(turn, &intent, at.time),
         AbortReason::Interrupted | AbortReason::Redirected => {
             turn.phase = Phase::Gate;
-            let text = crate::reducer::notices::cut_off(&event.visible_text);
+            let text = notices::cut_off(&event.visible_text);
             let message = AssistantMessage { text, ..AssistantMessage::default() };
             state.view.push(Entry { at: at.pos, body: Body::Assistant { message, cut: false } });
         }

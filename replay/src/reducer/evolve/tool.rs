@@ -142,6 +142,7 @@ fn finish_batch(state: &mut SessionState) {
         .all(|call| state.tool(&call.asked.name).is_some_and(|tool| tool.refunds_iteration));
     if let Some(turn) = &mut state.turn {
         turn.phase = Phase::Gate;
+        turn.unsent_result = true;
         if refunds {
             turn.budget_used = turn.budget_used.saturating_sub(1);
         }

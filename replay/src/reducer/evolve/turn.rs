@@ -21,6 +21,7 @@ pub fn started(state: &mut SessionState, at: Placed, event: &TurnStarted) {
         budget_used: 0,
         notes: Vec::new(),
         budget_warned: false,
+        unsent_result: false,
         stop: None,
         interrupted: false,
         overflowed: false,
@@ -136,7 +137,7 @@ pub fn settle(state: &mut SessionState) {
 
 /// The turn is over; `text` is its last word, and where there is none herm says why.
 pub fn close(turn: &mut Turn, reason: ExitReason, text: String) {
-    let (kind, text) = match text.is_empty() {
+    let (kind, text) = match text.trim().is_empty() {
         true => (DeliveryKind::Notice, notices::closing(reason)),
         false => (DeliveryKind::Answer, text),
     };

@@ -1,0 +1,164 @@
+//! From text to a syntax tree, within bounds.
+//!
+//! The parser descends once for each level of nesting, and it backtracks. Both are bounded before
+//! it is called, and it runs on a stack that is deep enough for what is let through.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use brush_parser::ast::Program;
+use brush_parser::word::{self, BraceExpressionOrText, WordPieceWithSource};
+use brush_parser::{ParserOptions, Token, parse_tokens, uncached_tokenize_str};
+
+/// Deepest nesting of parentheses, braces, quotes and keywords that is read.
+const NESTING_MAX: usize = 24;
+/// The same where only words are told apart, which takes less.
+const TOKEN_NESTING_MAX: usize = 200;
+/// Brackets of any kind in one text.
+const BRACKETS_MAX: usize = 4_000;
+/// Places where `((` begins, which may be arithmetic or two subshells: the parser tries both, so
+/// each one inside another multiplies the work.
+const DOUBLE_PARENTHESES_MAX: usize = 6;
+/// Stack of the thread that reads; only what is used of it takes memory.
+pub const STACK_BYTES: usize = 128 << 20;
+
+/// The tree of a script; `None` if it is not one, or too deep.
+pub fn script(text: &str) -> Option<Program> {
+    if is_too_deep(text) {
+        return None;
+    }
+    guarded(|| {
+        let options = options();
+        let tokens = uncached_tokenize_str(text, &options.tokenizer_options()).ok()?;
+        parse_tokens(&tokens, &options).ok()
+    })
+}
+
+/// Something between two operators.
+#[derive(Debug, Default)]
+pub struct Run {
+    pub words: Vec<String>,
+    /// Words behind an operator that writes.
+    pub written: Vec<String>,
+}
+
+/// The words of a text that is no script, in runs between its operators. A shell executes what
+/// stands before the place that it cannot read, so this is not nothing. Where quotes do not close,
+/// the lines are taken one by one.
+pub fn runs(text: &str) -> Vec<Run> {
+    if let Some(runs) = runs_of(text) {
+        return runs;
+    }
+    text.lines().filter_map(runs_of).flatten().collect()
+}
+
+fn runs_of(text: &str) -> Option<Vec<Run>> {
+    if nesting(text) > TOKEN_NESTING_MAX {
+        return None;
+    }
+    let options = options();
+    let tokens = guarded(|| uncached_tokenize_str(text, &options.tokenizer_options()).ok())?;
+    let (mut runs, mut run) = (vec![], Run::default());
+    let mut redirected = None;
+    for token in &tokens {
+        match (token, redirected.take()) {
+            (Token::Operator(operator, _), _) if operator.contains(['<', '>']) => {
+                redirected = Some(operator.contains('>'));
+            }
+            (Token::Operator(..), _) => runs.push(std::mem::take(&mut run)),
+            (Token::Word(word, _), Some(true)) => run.written.push(word.clone()),
+            (Token::Word(_, _), Some(false)) => {}
+            (Token::Word(word, _), None) if run.words.is_empty() && is_keyword(word) => {}
+            (Token::Word(word, _), None) => run.words.push(word.clone()),
+        }
+    }
+    runs.push(run);
+    Some(runs)
+}
+
+fn is_keyword(word: &str) -> bool {
+    const KEYWORDS: &[&str] = &[
+        "if", "then", "else", "elif", "fi", "do", "done", "while", "until", "{", "}", "!", "time", "esac",
+        "coproc",
+    ];
+    KEYWORDS.contains(&word)
+}
+
+/// The pieces of a word.
+pub fn pieces(text: &str) -> Option<Vec<WordPieceWithSource>> {
+    if is_too_deep(text) {
+        return None;
+    }
+    guarded(|| word::parse(text, &options()).ok())
+}
+
+/// The pieces of a here-document.
+pub fn document_pieces(text: &str) -> Option<Vec<WordPieceWithSource>> {
+    if is_too_deep(text) {
+        return None;
+    }
+    guarded(|| word::parse_heredoc(text, &options()).ok())
+}
+
+/// The brace expressions of a word; `None` if it has none.
+pub fn braces(text: &str) -> Option<Vec<BraceExpressionOrText>> {
+    if is_too_deep(text) {
+        return None;
+    }
+    guarded(|| word::parse_brace_expansions(text, &options()).ok().flatten())
+}
+
+/// As `bash -c` reads: extended patterns are off, so `!(x)` negates a subshell.
+fn options() -> ParserOptions {
+    ParserOptions { enable_extended_globbing: false, ..ParserOptions::default() }
+}
+
+/// The parser is not ours: a panic in it is a text that was not read.
+fn guarded<T>(parse: impl FnOnce() -> Option<T>) -> Option<T> {
+    catch_unwind(AssertUnwindSafe(parse)).ok().flatten()
+}
+
+/// Errs on the side of too deep: quotes are not understood here.
+fn is_too_deep(text: &str) -> bool {
+    nesting(text) > NESTING_MAX
+        || text.matches(['(', '{', '`']).count() > BRACKETS_MAX
+        || double_parentheses(text) > DOUBLE_PARENTHESES_MAX
+        || keyword_depth(text) > NESTING_MAX
+}
+
+fn nesting(text: &str) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0_usize);
+    for c in text.chars() {
+        match c {
+            '(' | '{' => depth += 1,
+            ')' | '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(depth);
+    }
+    deepest
+}
+
+/// Without those of `$((`, which is read another way.
+fn double_parentheses(text: &str) -> usize {
+    let (mut before, mut last) = (' ', ' ');
+    let mut count = 0;
+    for c in text.chars() {
+        count += usize::from(c == '(' && last == '(' && before != '$');
+        (before, last) = (last, c);
+    }
+    count
+}
+
+/// Compound commands that are open at once, at most.
+fn keyword_depth(text: &str) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0_usize);
+    for word in text.split(|c: char| c.is_whitespace() || matches!(c, ';' | '(' | ')' | '&' | '|')) {
+        match word {
+            "if" | "case" | "do" | "while" | "until" | "for" | "select" | "coproc" => depth += 1,
+            "fi" | "esac" | "done" => depth = depth.saturating_sub(if word == "done" { 2 } else { 1 }),
+            _ => {}
+        }
+        deepest = deepest.max(depth);
+    }
+    deepest
+}

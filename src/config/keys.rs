@@ -1,0 +1,215 @@
+//! The table of settings: one row each, and everything else about settings is derived from it: the
+//! example file, the JSON schema, the variables, `herm config show`, `set` and `explain`.
+//!
+//! Names and defaults are the reference's where it has the setting.
+
+use super::value::{Kind, Value};
+
+/// One setting.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Key {
+    /// Sections and name, joined by dots.
+    pub path: &'static str,
+    pub kind: Kind,
+    /// As it would stand in the file.
+    pub default: &'static str,
+    /// The variable that overrides the file.
+    pub env: &'static str,
+    /// For a person: one or two sentences.
+    pub doc: &'static str,
+}
+
+impl Key {
+    /// The default as a value. A test reads every row, so that the fallback is never seen.
+    pub fn default_value(&self) -> Value {
+        let yaml = serde_yaml_ng::from_str(self.default).unwrap_or(serde_yaml_ng::Value::Null);
+        self.kind.of_yaml(&yaml).unwrap_or(Value::Text(String::new()))
+    }
+
+    pub fn is_secret(&self) -> bool {
+        self.kind == Kind::Secret
+    }
+}
+
+/// The row of `path`.
+pub fn find(path: &str) -> Option<&'static Key> {
+    KEYS.iter().find(|key| key.path == path)
+}
+
+/// Whether `path` is a section: some key lies below it.
+pub fn is_section(path: &str) -> bool {
+    KEYS.iter().any(|key| key.path.strip_prefix(path).is_some_and(|rest| rest.starts_with('.')))
+}
+
+/// The known key that `path` most looks like; `None` if none looks like it.
+///
+/// A name that is right but in the wrong section is found before one that is merely spelt alike.
+pub fn nearest(path: &str) -> Option<&'static str> {
+    /// Below this, a suggestion confuses more than it helps.
+    const LIKENESS_MIN: f64 = 0.75;
+    let name = |path: &'static str| path.rsplit('.').next().unwrap_or(path);
+    let wanted = path.rsplit('.').next().unwrap_or(path);
+    if let Some(key) = KEYS.iter().find(|key| name(key.path) == wanted) {
+        return Some(key.path);
+    }
+    let score = |key: &Key| {
+        strsim::jaro_winkler(key.path, path).max(0.98 * strsim::jaro_winkler(name(key.path), wanted))
+    };
+    let best = KEYS.iter().max_by(|a, b| score(a).total_cmp(&score(b)))?;
+    (score(best) >= LIKENESS_MIN).then_some(best.path)
+}
+
+const COUNT: Kind = Kind::Integer { min: 0, max: u32::MAX as u64 };
+const POSITIVE: Kind = Kind::Integer { min: 1, max: u32::MAX as u64 };
+/// A day: longer than any wait that is meant.
+const SECONDS: Kind = Kind::Integer { min: 0, max: 86_400 };
+const SECONDS_POSITIVE: Kind = Kind::Integer { min: 1, max: 86_400 };
+
+/// Declares a constant for each row, so that a misspelt key does not compile, and the table.
+macro_rules! keys {
+    ($($name:ident $path:literal $kind:expr, $default:literal, $env:literal, $doc:literal;)*) => {
+        $(
+            #[doc = $doc]
+            pub const $name: Key =
+                Key { path: $path, kind: $kind, default: $default, env: $env, doc: $doc };
+        )*
+
+        /// Every setting, in the order of the example file.
+        pub const KEYS: &[Key] = &[$($name,)*];
+    };
+}
+
+keys! {
+    MODEL "model.default" Kind::Text, "''", "HERM_MODEL",
+        "Model to call, as its provider names it. Empty: the provider's usual one.";
+    PROVIDER "model.provider" Kind::Text, "auto", "HERM_PROVIDER",
+        "Who is asked: a vendor's name, `custom` for `model.base_url`, `offline` for the built-in model, or `auto` for the first that a key or a local server is found for.";
+    BASE_URL "model.base_url" Kind::Text, "''", "HERM_BASE_URL",
+        "Address of an OpenAI-compatible endpoint, such as `http://127.0.0.1:8080/v1`. Empty: the provider's own.";
+    API_KEY "model.api_key" Kind::Secret, "''", "HERM_API_KEY",
+        "Key for `model.base_url`. Better kept in `.env`; empty: the provider's usual variable.";
+    CONTEXT_WINDOW "model.context_window" COUNT, "0", "HERM_CONTEXT_WINDOW",
+        "Tokens that the model can see, request and answer together. Zero: as the catalogue or the server says.";
+    MAX_TOKENS "model.max_tokens" COUNT, "0", "HERM_MAX_TOKENS",
+        "Tokens of one answer at most. Zero: as the catalogue says.";
+    STREAM "model.stream" Kind::Bool, "true", "HERM_STREAM",
+        "Whether answers are asked for piece by piece.";
+
+    MAX_TURNS "agent.max_turns" POSITIVE, "90", "HERM_MAX_TURNS",
+        "Model calls in one turn at most; then a summary without tools is asked for.";
+    RUN_BUDGET "agent.run_budget_seconds" SECONDS, "0", "HERM_RUN_BUDGET_SECONDS",
+        "Seconds that one turn may take; at 80 % the model is reminded. Zero: no limit.";
+    API_MAX_RETRIES "agent.api_max_retries" Kind::Integer { min: 1, max: 100 }, "3", "HERM_API_MAX_RETRIES",
+        "Attempts at one model call, the first included, while it fails in ways that may pass.";
+    SOUL "agent.soul" Kind::Text, "SOUL.md", "HERM_SOUL",
+        "File with the agent's identity, put at the start of the system prompt; relative to the home.";
+
+    TERMINAL_TIMEOUT "terminal.timeout" SECONDS_POSITIVE, "180", "HERM_TERMINAL_TIMEOUT",
+        "Seconds after which a command line is ended, unless the model asks for another time.";
+    TERMINAL_CWD "terminal.cwd" Kind::Text, "'.'", "HERM_CWD",
+        "Directory that sessions begin in; relative to where herm is started.";
+    ENV_PASSTHROUGH "terminal.env_passthrough" Kind::List, "[]", "HERM_ENV_PASSTHROUGH",
+        "Variables that look like secrets and are given to command lines all the same.";
+
+    OUTPUT_BYTES "tool_output.max_bytes" Kind::Integer { min: 1_000, max: 10_000_000 }, "50000", "HERM_TOOL_OUTPUT_MAX_BYTES",
+        "Bytes of one tool result that the model is shown at most.";
+    OUTPUT_LINES "tool_output.max_lines" Kind::Integer { min: 10, max: 1_000_000 }, "2000", "HERM_TOOL_OUTPUT_MAX_LINES",
+        "Lines of one tool result that the model is shown at most.";
+    OUTPUT_LINE_LENGTH "tool_output.max_line_length" Kind::Integer { min: 80, max: 1_000_000 }, "2000", "HERM_TOOL_OUTPUT_MAX_LINE_LENGTH",
+        "Bytes of one line that the model is shown at most.";
+
+    GUARD_WARN "tool_loop_guardrails.warnings_enabled" Kind::Bool, "true", "HERM_GUARDRAIL_WARNINGS",
+        "Whether a model that goes in circles is told so.";
+    GUARD_STOP "tool_loop_guardrails.hard_stop_enabled" Kind::Bool, "false", "HERM_GUARDRAIL_HARD_STOP",
+        "Whether the turn of a model that goes in circles is ended.";
+    WARN_EXACT "tool_loop_guardrails.warn_after.exact_failure" POSITIVE, "2", "HERM_GUARDRAIL_WARN_EXACT_FAILURE",
+        "The same tool call failing this often is a circle.";
+    WARN_SAME_TOOL "tool_loop_guardrails.warn_after.same_tool_failure" POSITIVE, "3", "HERM_GUARDRAIL_WARN_SAME_TOOL_FAILURE",
+        "The same tool failing this often, whatever its arguments, is a circle.";
+    WARN_NO_PROGRESS "tool_loop_guardrails.warn_after.idempotent_no_progress" POSITIVE, "2", "HERM_GUARDRAIL_WARN_NO_PROGRESS",
+        "The same reading tool call giving the same result this often is a circle.";
+    STOP_EXACT "tool_loop_guardrails.hard_stop_after.exact_failure" POSITIVE, "5", "HERM_GUARDRAIL_STOP_EXACT_FAILURE",
+        "The same tool call failing this often ends the turn.";
+    STOP_SAME_TOOL "tool_loop_guardrails.hard_stop_after.same_tool_failure" POSITIVE, "8", "HERM_GUARDRAIL_STOP_SAME_TOOL_FAILURE",
+        "The same tool failing this often, whatever its arguments, ends the turn.";
+    STOP_NO_PROGRESS "tool_loop_guardrails.hard_stop_after.idempotent_no_progress" POSITIVE, "5", "HERM_GUARDRAIL_STOP_NO_PROGRESS",
+        "The same reading tool call giving the same result this often ends the turn.";
+
+    COMPRESSION "compression.enabled" Kind::Bool, "true", "HERM_COMPRESSION",
+        "Whether a context that grows too large is compressed.";
+    THRESHOLD "compression.threshold" Kind::Number { min: 0.1, max: 0.95 }, "0.5", "HERM_COMPRESSION_THRESHOLD",
+        "Share of the context window, less `model.max_tokens`, at which compression starts.";
+    PROTECT_FIRST "compression.protect_first_n" COUNT, "3", "HERM_COMPRESSION_PROTECT_FIRST_N",
+        "Messages at the start that stay as they are, until the first compression.";
+    PROTECT_LAST "compression.protect_last_n" POSITIVE, "20", "HERM_COMPRESSION_PROTECT_LAST_N",
+        "Messages at the end that stay as they are.";
+    MESSAGES_MAX "compression.hygiene_hard_message_limit" POSITIVE, "5000", "HERM_COMPRESSION_MESSAGE_LIMIT",
+        "Messages in the context above which it is compressed whatever their size.";
+    COMPRESSION_ATTEMPTS "compression.max_attempts" Kind::Integer { min: 1, max: 20 }, "3", "HERM_COMPRESSION_MAX_ATTEMPTS",
+        "Compressions in a row without a sign from the provider that they helped.";
+    SHRINK_MIN "compression.min_shrink_percent" Kind::Integer { min: 0, max: 90 }, "10", "HERM_COMPRESSION_MIN_SHRINK_PERCENT",
+        "Percent by which the context must shrink for a compression to count as one.";
+    PRUNE_ABOVE "context.proactive_prune_tokens" COUNT, "0", "HERM_PROACTIVE_PRUNE_TOKENS",
+        "Tokens in the context above which old tool results are shortened without a summary. Zero: never.";
+    PRUNE_MIN "context.proactive_prune_min_reclaim_tokens" COUNT, "4096", "HERM_PROACTIVE_PRUNE_MIN_RECLAIM_TOKENS",
+        "Tokens that such a shortening must save to be worth breaking the provider's cache.";
+
+    BUSY "display.busy_input_mode" Kind::Choice(&["queue", "steer", "interrupt"]), "interrupt", "HERM_BUSY_INPUT_MODE",
+        "What a message does that arrives during a turn: wait for its own turn, join the newest tool result, or correct the answer being written.";
+    STREAMING "display.streaming" Kind::Bool, "true", "HERM_DISPLAY_STREAMING",
+        "Whether an answer is printed while it comes in.";
+    SHOW_REASONING "display.show_reasoning" Kind::Bool, "true", "HERM_SHOW_REASONING",
+        "Whether the model's reasoning is printed, where it gives any.";
+
+    APPROVALS "approvals.mode" Kind::Choice(&["manual", "off"]), "manual", "HERM_APPROVALS_MODE",
+        "Who decides about command lines that are neither plainly harmless nor forbidden: a person (`manual`), or nobody (`off`). What is forbidden stays forbidden.";
+    APPROVALS_TIMEOUT "approvals.timeout" SECONDS_POSITIVE, "60", "HERM_APPROVALS_TIMEOUT",
+        "Seconds to answer such a question; silence is no.";
+    ALLOWLIST "command_allowlist" Kind::List, "[]", "HERM_COMMAND_ALLOWLIST",
+        "What is always approved, as the approval question names it.";
+
+    REDACT "security.redact_secrets" Kind::Bool, "true", "HERM_REDACT_SECRETS",
+        "Whether known secrets are taken out of what is recorded, sent and shown.";
+    UNSAFE_FILE_SYSTEM "security.allow_unsafe_file_system" Kind::Bool, "false", "HERM_ALLOW_UNSAFE_FILE_SYSTEM",
+        "Whether the log may lie on a network file system, which does not keep what it promises.";
+
+    DELIVERY "delivery.policy" Kind::Choice(&["at_least_once", "at_most_once"]), "at_least_once", "HERM_DELIVERY_POLICY",
+        "What happens to an answer whose sending has no known outcome, where a platform cannot tell a repeat: sent again and marked, or not sent again.";
+    TIMEZONE "timezone" Kind::Zone, "''", "HERM_TIMEZONE",
+        "Time zone that dates are shown in. Empty: the system's.";
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_default_is_of_its_kind() {
+        for key in KEYS {
+            let yaml = serde_yaml_ng::from_str(key.default).unwrap();
+            assert!(key.kind.of_yaml(&yaml).is_some(), "{}", key.path);
+            assert!(key.doc.ends_with('.'), "{}", key.path);
+        }
+    }
+
+    #[test]
+    fn no_name_is_used_twice() {
+        let paths: BTreeSet<_> = KEYS.iter().map(|key| key.path).collect();
+        let variables: BTreeSet<_> = KEYS.iter().map(|key| key.env).collect();
+        assert_eq!(paths.len(), KEYS.len());
+        assert_eq!(variables.len(), KEYS.len());
+        assert!(variables.iter().all(|name| name.starts_with("HERM_")));
+        assert!(KEYS.iter().all(|key| !is_section(key.path)), "a key is a section too");
+    }
+
+    #[test]
+    fn a_slip_of_the_pen_is_understood() {
+        assert_eq!(nearest("model.defualt"), Some("model.default"));
+        assert_eq!(nearest("agent.timeout"), Some("terminal.timeout"));
+        assert_eq!(nearest("max_turns"), Some("agent.max_turns"));
+        assert_eq!(nearest("agent.max_turn"), Some("agent.max_turns"));
+        assert_eq!(nearest("zzz"), None);
+    }
+}

@@ -1,0 +1,310 @@
+//! Takes secrets out of texts: those that are known, and those that look like one.
+//!
+//! What is taken out is found in the text as it was, all of it, and then replaced; what is left
+//! holds no known secret and nothing of the known shapes, also across a replacement. Redacting
+//! twice is redacting once.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Range;
+
+use aho_corasick::AhoCorasick;
+use regex::Regex;
+
+use super::{Config, Environment, KEYS};
+
+/// What stands in the place of a secret.
+pub const REDACTED: &str = "«redacted»";
+/// Characters of a known secret at least; shorter ones are words that occur by chance.
+const SECRET_CHARS_MIN: usize = 8;
+
+/// Shapes of secrets of well-known services, whoever they belong to.
+const SHAPES: &str = concat!(
+    r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\z)",
+    r"|\bsk-[A-Za-z0-9_\-]{16,}",
+    r"|\bgh[pousr]_[A-Za-z0-9]{20,}",
+    r"|\bgithub_pat_[A-Za-z0-9_]{20,}",
+    r"|\bglpat-[A-Za-z0-9_\-]{16,}",
+    r"|\bxox[abeoprs]-[A-Za-z0-9\-]{10,}",
+    r"|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",
+    r"|\bAIza[A-Za-z0-9_\-]{30,}",
+    r"|\bhf_[A-Za-z0-9]{20,}",
+    r"|(?i:\bbearer[ \t]+)(?P<token>[A-Za-z0-9._~+/\-]{12,}=*)",
+);
+
+/// Words in the name of a variable that make its value a secret.
+const SECRET_WORDS: &[&str] = &[
+    "KEY",
+    "KEYS",
+    "APIKEY",
+    "TOKEN",
+    "TOKENS",
+    "SECRET",
+    "SECRETS",
+    "PASSWORD",
+    "PASSWD",
+    "PASS",
+    "PAT",
+    "PASSPHRASE",
+    "CREDENTIAL",
+    "CREDENTIALS",
+    "AUTH",
+];
+/// Last words that say that the value is a place or a number, and no secret.
+const PLACE_WORDS: &[&str] = &["FILE", "PATH", "DIR", "URL", "HOST", "PORT", "SOCK", "ID", "NAME", "REGION"];
+
+/// Knows every secret that the configuration knows.
+#[derive(Clone)]
+pub struct Redactor {
+    known: Option<AhoCorasick>,
+    shapes: Option<Regex>,
+    secrets: usize,
+}
+
+impl Redactor {
+    /// Takes out nothing.
+    pub fn off() -> Self {
+        Self { known: None, shapes: None, secrets: 0 }
+    }
+
+    /// Takes out the secrets of the configuration and of the environment, unless the configuration
+    /// says that nothing is taken out.
+    pub fn of(config: &Config, environment: &Environment) -> Self {
+        if !config.security.redact_secrets {
+            return Self::off();
+        }
+        let process = environment.process().filter(|(name, _)| names_a_secret(name));
+        let dotenv = environment.dotenv().filter(|(name, _)| names_a_secret(name) || !names_a_setting(name));
+        let variables = process.chain(dotenv).map(|(_, value)| value);
+        Self::new(variables.chain(config.model.api_key.iter().map(|key| key.reveal())))
+    }
+
+    /// Takes out these secrets, those of them that are long enough, and the well-known shapes.
+    pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut needles: Vec<String> = secrets
+            .into_iter()
+            .map(str::trim)
+            .filter(|secret| secret.chars().count() >= SECRET_CHARS_MIN)
+            .flat_map(spellings)
+            .collect();
+        needles.sort();
+        needles.dedup();
+        let secrets = needles.len();
+        // Neither fails: the pattern is tested, and needles have no syntax. Only a size beyond all
+        // memory could, and then there is nothing better than the other half.
+        Self { known: AhoCorasick::new(needles).ok(), shapes: Regex::new(SHAPES).ok(), secrets }
+    }
+
+    /// The text without its secrets. The text itself where it has none.
+    pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let mut redacted = Cow::Borrowed(text);
+        // Each round leaves less to look at, because what was put in is not looked at again.
+        while let Some(next) = self.round(&redacted) {
+            redacted = Cow::Owned(next);
+        }
+        redacted
+    }
+
+    /// Replaces everything that is found between earlier replacements; `None` if nothing is.
+    fn round(&self, text: &str) -> Option<String> {
+        let mut changed = false;
+        let pieces: Vec<Cow<'_, str>> = text
+            .split(REDACTED)
+            .map(|piece| {
+                let spans = self.spans(piece);
+                changed |= !spans.is_empty();
+                replaced(piece, &spans)
+            })
+            .collect();
+        changed.then(|| pieces.join(REDACTED))
+    }
+
+    /// Where secrets stand, in order, without overlap.
+    fn spans(&self, text: &str) -> Vec<Range<usize>> {
+        let mut spans: Vec<Range<usize>> = Vec::new();
+        if let Some(known) = &self.known {
+            spans.extend(known.find_overlapping_iter(text).map(|found| found.range()));
+        }
+        if let Some(shapes) = &self.shapes {
+            let found = shapes.captures_iter(text);
+            spans.extend(found.filter_map(|c| Some(c.name("token").or_else(|| c.get(0))?.range())));
+        }
+        spans.sort_by_key(|span| span.start);
+        let mut merged: Vec<Range<usize>> = Vec::with_capacity(spans.len());
+        for span in spans {
+            match merged.last_mut() {
+                Some(last) if span.start <= last.end => last.end = last.end.max(span.end),
+                _ => merged.push(span),
+            }
+        }
+        merged
+    }
+}
+
+fn replaced<'a>(text: &'a str, spans: &[Range<usize>]) -> Cow<'a, str> {
+    if spans.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut from = 0;
+    for span in spans {
+        // Both ends are ends of matches of whole texts, so they are boundaries of characters.
+        out.push_str(text.get(from..span.start).unwrap_or_default());
+        out.push_str(REDACTED);
+        from = span.end;
+    }
+    out.push_str(text.get(from..).unwrap_or_default());
+    Cow::Owned(out)
+}
+
+/// A secret as it is, as it stands in a JSON text, and as it stands in a URL.
+fn spellings(secret: &str) -> Vec<String> {
+    let json = serde_json::Value::from(secret).to_string();
+    let json = json.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(secret).to_owned();
+    vec![secret.to_owned(), json, percent_encoded(secret)]
+}
+
+fn percent_encoded(text: &str) -> String {
+    text.bytes().fold(String::with_capacity(text.len()), |mut out, byte| {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => out.push(char::from(byte)),
+            _ => out.push_str(&format!("%{byte:02X}")),
+        }
+        out
+    })
+}
+
+/// Whether the value of the variable is a secret, by its name.
+pub fn names_a_secret(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    let words: Vec<&str> = name.split('_').collect();
+    let last = words.last().copied().unwrap_or_default();
+    if PLACE_WORDS.contains(&last) {
+        return false;
+    }
+    words.iter().any(|word| SECRET_WORDS.contains(word))
+        || ["PASSWORD", "APIKEY", "SECRET", "TOKEN"].iter().any(|ending| last.ends_with(ending))
+}
+
+/// Whether a variable of `.env` is a setting or a place rather than a secret: redacting the name of
+/// the model wherever it occurs would help nobody.
+fn names_a_setting(name: &str) -> bool {
+    let last = name.rsplit('_').next().unwrap_or(name);
+    KEYS.iter().any(|key| key.env == name && !key.is_secret()) || PLACE_WORDS.contains(&last)
+}
+
+impl fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Redactor({} spellings)", self.secrets)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn known_secrets_go_in_every_spelling() {
+        let redactor = Redactor::new(["pa\"ss/word", "short"]);
+        let text = r#"a pa"ss/word b pa\"ss/word c pa%22ss%2Fword short"#;
+        assert_eq!(redactor.redact(text), format!("a {REDACTED} b {REDACTED} c {REDACTED} short"));
+        assert!(matches!(redactor.redact("nothing here"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn well_known_shapes_go_whoever_they_belong_to() {
+        let redactor = Redactor::new([]);
+        assert!(redactor.shapes.is_some());
+        let secrets = [
+            "sk-proj-abcdefghijklmnop1234",
+            "ghp_abcdefghijklmnopqrst1234",
+            "github_pat_11AAAAAAA0abcdefghijk_x",
+            "xoxb-1234567890-abcdef",
+            "AKIAIOSFODNN7EXAMPLE",
+            "hf_abcdefghijklmnopqrstuv",
+            "-----BEGIN RSA PRIVATE KEY-----\nMIIE\nabc\n-----END RSA PRIVATE KEY-----",
+            "-----BEGIN PRIVATE KEY-----\\nMIIE and no end",
+        ];
+        for secret in secrets {
+            assert_eq!(redactor.redact(&format!("x {secret}")), format!("x {REDACTED}"), "{secret}");
+        }
+        let header = redactor.redact("Authorization: Bearer abc.def-ghi_jkl=\r\n").into_owned();
+        assert_eq!(header, format!("Authorization: Bearer {REDACTED}\r\n"));
+        for innocent in
+            ["task-list", "the bearer of bad news", "risk-averse-behaviour-everywhere", "sk-short"]
+        {
+            assert_eq!(redactor.redact(innocent), innocent);
+        }
+    }
+
+    #[test]
+    fn overlapping_secrets_leave_nothing_between_them() {
+        let redactor = Redactor::new(["abcdefgh", "efghijkl", "redacted"]);
+        assert_eq!(redactor.redact("<abcdefghijkl>"), format!("<{REDACTED}>"));
+        assert_eq!(redactor.redact("redacted"), REDACTED);
+        assert_eq!(redactor.redact(REDACTED), REDACTED);
+    }
+
+    #[test]
+    fn variables_are_judged_by_their_names() {
+        for name in ["OPENAI_API_KEY", "GITHUB_TOKEN", "DB_PASSWORD", "PGPASSWORD", "AWS_SECRET_ACCESS_KEY"] {
+            assert!(names_a_secret(name), "{name}");
+        }
+        for name in ["HOME", "KEYBOARD", "TOKENIZERS_PARALLELISM", "SSH_AUTH_SOCK", "SSL_KEY_FILE", "MONKEY"]
+        {
+            assert!(!names_a_secret(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn everything_in_the_env_file_is_a_secret_but_settings_and_places() {
+        let map = |pairs: &[(&str, &str)]| pairs.iter().map(|(n, v)| ((*n).into(), (*v).into())).collect();
+        let environment = Environment::new(
+            map(&[("MY_TOKEN", "tok-12345678"), ("EDITOR", "vim-editor")]),
+            map(&[("WEBHOOK", "hook-12345678"), ("HERM_MODEL", "model-large"), ("X_URL", "http://long")]),
+        );
+        let raw = super::super::RawConfig::default();
+        let home = super::super::Home::at("/h");
+        let settings = super::super::Settings::decide(&home, &raw, &environment, &[]).unwrap();
+        let redactor = Redactor::of(&Config::of(&settings), &environment);
+        let text = "tok-12345678 vim-editor hook-12345678 model-large http://long";
+        assert_eq!(
+            redactor.redact(text),
+            format!("{REDACTED} vim-editor {REDACTED} model-large http://long")
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_known_secret_is_left_and_twice_is_once(
+            secrets in prop::collection::vec("[a-d«»é\"/]{8,12}", 1..4),
+            pieces in prop::collection::vec("[a-d«»é\"/ ]{0,6}", 0..8),
+            order in prop::collection::vec(0_usize..4, 0..8),
+        ) {
+            let redactor = Redactor::new(secrets.iter().map(String::as_str));
+            let mut text = String::new();
+            for (index, piece) in pieces.iter().enumerate() {
+                text.push_str(piece);
+                if let Some(secret) = order.get(index).and_then(|&which| secrets.get(which)) {
+                    text.push_str(secret);
+                }
+            }
+            let once = redactor.redact(&text).into_owned();
+            for piece in once.split(REDACTED) {
+                for secret in &secrets {
+                    prop_assert!(!piece.contains(secret.as_str()), "{once}");
+                }
+            }
+            prop_assert_eq!(redactor.redact(&once), once.as_str());
+        }
+
+        #[test]
+        fn any_text_is_survived(text in "(\\PC|sk-|ghp_|Bearer |-----BEGIN PRIVATE KEY-----|[a-z0-9]){0,60}") {
+            let redactor = Redactor::new(["ähnlich-geheim"]);
+            let once = redactor.redact(&text).into_owned();
+            prop_assert_eq!(redactor.redact(&once), once.as_str());
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! `herm chat`: a conversation in a terminal, or one question from a script.
+//!
+//! [`Chat`] is the command line, [`Prepared`] what it comes to, [`editor`] reads what is typed,
+//! [`view`] prints what happens, [`questions`] gets a yes or no. None of them knows the runtime.
+
+mod arguments;
+pub mod editor;
+pub mod escape;
+mod lines;
+pub mod questions;
+mod run;
+mod surroundings;
+pub mod view;
+
+pub use arguments::{Chat, Prepared, Resume};
+pub use run::run;
+pub use surroundings::{Surroundings, is_conversation};

@@ -1,0 +1,263 @@
+//! PURE: the codes and the words that servers use. Tables, in the order in which they are asked.
+
+use herm_schema::events::FailureClass as C;
+
+/// Codes, types and status words of error bodies, lower case.
+const CODES: &[(&str, C)] = &[
+    ("context_length_exceeded", C::ContextOverflow),
+    ("context_window_exceeded", C::ContextOverflow),
+    ("exceed_context_size_error", C::ContextOverflow),
+    ("model_max_prompt_tokens_exceeded", C::ContextOverflow),
+    ("insufficient_quota", C::Billing),
+    ("insufficient_balance", C::Billing),
+    ("insufficient_credits", C::Billing),
+    ("billing_error", C::Billing),
+    ("billing_not_active", C::Billing),
+    ("billing_hard_limit_reached", C::Billing),
+    ("payment_required", C::Billing),
+    ("rate_limit_exceeded", C::RateLimit),
+    ("rate_limit_error", C::RateLimit),
+    ("rate_limited", C::RateLimit),
+    ("too_many_requests", C::RateLimit),
+    ("resource_exhausted", C::RateLimit),
+    ("account_deactivated", C::AuthPermanent),
+    ("account_disabled", C::AuthPermanent),
+    ("api_key_revoked", C::AuthPermanent),
+    ("invalid_api_key", C::Auth),
+    ("authentication_error", C::Auth),
+    ("invalid_authentication", C::Auth),
+    ("unauthorized", C::Auth),
+    ("unauthenticated", C::Auth),
+    ("permission_error", C::Auth),
+    ("permission_denied", C::Auth),
+    ("content_policy_violation", C::ContentPolicyBlocked),
+    ("content_filter", C::ContentPolicyBlocked),
+    ("responsibleaipolicyviolation", C::ContentPolicyBlocked),
+    ("data_inspection_failed", C::ContentPolicyBlocked),
+    ("moderation_blocked", C::ContentPolicyBlocked),
+    ("unsupported_country_region_territory", C::ProviderPolicyBlocked),
+    ("overloaded_error", C::Overloaded),
+    ("overloaded", C::Overloaded),
+    ("engine_overloaded", C::Overloaded),
+    ("engine_overloaded_error", C::Overloaded),
+    ("service_unavailable", C::Overloaded),
+    ("unavailable", C::Overloaded),
+    ("request_too_large", C::PayloadTooLarge),
+    ("image_too_large", C::ImageTooLarge),
+    ("invalid_encrypted_content", C::InvalidEncryptedContent),
+    ("timeout_error", C::Timeout),
+    ("deadline_exceeded", C::Timeout),
+    ("model_not_found", C::ModelNotFound),
+    ("model_not_available", C::ModelNotFound),
+    ("model_not_supported", C::ModelNotFound),
+    ("unknown_model", C::ModelNotFound),
+    ("server_error", C::ServerError),
+    ("internal_error", C::ServerError),
+    ("internal_server_error", C::ServerError),
+    ("api_error", C::ServerError),
+    ("internal", C::ServerError),
+    ("invalid_request_error", C::FormatError),
+    ("invalid_argument", C::FormatError),
+    ("invalid_params", C::FormatError),
+];
+
+const OVERFLOW: &[&str] = &[
+    "maximum context length",
+    "context length",
+    "context_length",
+    "context window",
+    "context size",
+    "context limit",
+    "maximum model length",
+    "max_model_len",
+    "prompt is too long",
+    "prompt too long",
+    "input is too long",
+    "input too long",
+    "too many input tokens",
+    "maximum number of tokens allowed",
+    "reduce the length of the messages",
+    "reduce the length of the input",
+    "exceeds the maximum number of input tokens",
+    "maximum prompt length",
+    "上下文长度",
+    "超过最大长度",
+    "输入长度超过",
+];
+
+const POLICY: &[&str] = &[
+    "guardrail restrictions and data policy",
+    "no endpoints found matching your data policy",
+    "data policy",
+    "unsupported_country",
+    "country, region, or territory not supported",
+    "user location is not supported",
+];
+
+const GRAMMAR: &[&str] = &[
+    "failed to parse grammar",
+    "failed to initialize samplers",
+    "unable to generate parser",
+    "error parsing grammar",
+    "json schema conversion failed",
+    "unrecognized schema",
+    "pattern must start with",
+];
+
+const CONTENT: &[&str] = &[
+    "content policy",
+    "content management policy",
+    "content filter",
+    "safety system",
+    "safety policies",
+    "usage policies",
+    "flagged",
+    "moderation",
+];
+
+const MODEL: &[&str] = &[
+    "model not found",
+    "model_not_found",
+    "no such model",
+    "unknown model",
+    "invalid model",
+    "is not a valid model",
+    "model is not available",
+    "model is not supported",
+    "no endpoints found",
+    "not a chat model",
+];
+
+const IMAGE: &[&str] =
+    &["image exceeds", "image is too large", "image too large", "image dimensions", "image size"];
+
+const BILLING: &[&str] = &[
+    "insufficient credit",
+    "insufficient balance",
+    "insufficient fund",
+    "credit balance",
+    "spend limit",
+    "spending limit",
+    "billing",
+    "payment required",
+    "exceeded your current quota",
+    "out of credits",
+    "requires more credits",
+    "can only afford",
+    "余额不足",
+    "欠费",
+];
+
+const RATE: &[&str] = &[
+    "rate limit",
+    "rate_limit",
+    "too many requests",
+    "requests per",
+    "tokens per",
+    "per minute",
+    "per day",
+    "throttl",
+    "请求过于频繁",
+    "速率限制",
+];
+
+/// A limit that may be a bill or a matter of time.
+const USAGE_LIMIT: &[&str] = &["usage limit", "quota", "limit exceeded"];
+const TRANSIENT: &[&str] = &["try again", "retry", "resets at", "resets in", "window"];
+
+const OVERLOADED: &[&str] = &["overloaded", "over capacity", "at capacity", "no capacity", "server is busy"];
+const AUTH: &[&str] = &[
+    "invalid api key",
+    "incorrect api key",
+    "invalid key",
+    "no auth credentials",
+    "invalid token",
+    "unauthorized",
+];
+
+fn any(text: &str, words: &[&str]) -> bool {
+    words.iter().any(|word| text.contains(word))
+}
+
+pub(super) fn of_code(code: &str) -> Option<C> {
+    CODES.iter().find(|(known, _)| *known == code).map(|(_, class)| *class)
+}
+
+pub(super) fn is_transient(text: &str) -> bool {
+    any(text, TRANSIENT)
+}
+
+/// Groq and OpenAI call a request that is above the tokens of a minute a rate limit.
+pub(super) fn is_too_large_for_a_minute(text: &str) -> bool {
+    text.contains("request too large") && any(text, &["tokens per", "tpm"])
+}
+
+pub(super) fn image_or(text: &str, class: C) -> C {
+    if any(text, IMAGE) { C::ImageTooLarge } else { class }
+}
+
+/// What a limit is about: money or time.
+pub(super) fn of_limit(text: &str) -> C {
+    if text.contains("extra usage") && text.contains("long context") {
+        return C::LongContextTier;
+    }
+    if any(text, BILLING) && !is_transient(text) {
+        return C::Billing;
+    }
+    if any(text, RATE) {
+        return C::RateLimit;
+    }
+    if any(text, USAGE_LIMIT) && !is_transient(text) { C::Billing } else { C::RateLimit }
+}
+
+/// The class by words alone; `None` if they say nothing.
+pub(super) fn of_text(text: &str, status: Option<u16>) -> Option<C> {
+    let tables: [(&[&str], C); 9] = [
+        (POLICY, C::ProviderPolicyBlocked),
+        (GRAMMAR, C::LlamaCppGrammarPattern),
+        (OVERFLOW, C::ContextOverflow),
+        (IMAGE, C::ImageTooLarge),
+        (MODEL, C::ModelNotFound),
+        (BILLING, C::Billing),
+        (CONTENT, C::ContentPolicyBlocked),
+        (OVERLOADED, C::Overloaded),
+        (AUTH, C::Auth),
+    ];
+    if let Some(class) = of_special(text) {
+        return Some(class);
+    }
+    let named = text.contains("model") && any(text, &["does not exist", "not found", "do not have access"]);
+    let found = tables.iter().find(|(words, _)| any(text, words)).map(|(_, class)| *class);
+    let found = found.or(named.then_some(C::ModelNotFound));
+    let found = match found {
+        Some(C::Billing) if is_transient(text) => Some(C::RateLimit),
+        None if any(text, RATE) || any(text, USAGE_LIMIT) => Some(of_limit(text)),
+        found => found,
+    };
+    // A status that is plain is not talked away by a word in passing.
+    found.filter(|class| match status {
+        Some(401) => matches!(class, C::Billing),
+        Some(402) => matches!(class, C::Billing | C::RateLimit),
+        Some(502..=504 | 529) => matches!(class, C::ContextOverflow | C::ModelNotFound | C::Overloaded),
+        _ => true,
+    })
+}
+
+/// Refusals of one vendor's special features.
+fn of_special(text: &str) -> Option<C> {
+    if text.contains("signature") && text.contains("thinking") {
+        return Some(C::ThinkingSignature);
+    }
+    if text.contains("encrypted content") && any(text, &["could not be", "invalid", "verif"]) {
+        return Some(C::InvalidEncryptedContent);
+    }
+    if text.contains("long context beta") {
+        return Some(C::OauthLongContextBetaForbidden);
+    }
+    if text.contains("extra usage") && text.contains("long context") {
+        return Some(C::LongContextTier);
+    }
+    let about_tool_content =
+        text.contains("tool") && any(text, &["image_url", "multimodal", "content must be a string"]);
+    about_tool_content.then_some(C::MultimodalToolContentUnsupported)
+}

@@ -1,0 +1,243 @@
+//! The transport that every dialect over HTTP shares: one request, one answer, deadlines, bounds.
+//!
+//! Time is measured on content, not on bytes: a server that only keeps the line open is as silent
+//! as one that says nothing. Nothing is retried here. A key is put into a header that cannot be
+//! printed and is taken out of every text that leaves.
+
+mod client;
+mod deadline;
+
+use std::sync::{Arc, OnceLock};
+use std::time::SystemTime;
+
+use herm_schema::Micros;
+use herm_schema::events::{ModelFailure, Timings};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use tokio::time::Instant;
+
+use self::client::{base_url, build, failure_of};
+use self::deadline::Watch;
+use super::classify::{self, TransportFailure, redact};
+use super::dialects::{AnswerReader, Dialect, KeyHeader};
+use super::{Answer, BoxFuture, CallContext, Deadlines, Delta, Error, LoadedRequest, Provider};
+use crate::config::Secret;
+
+/// Largest answer, in bytes as they come over the wire.
+pub const ANSWER_BYTES_MAX: usize = 64 << 20;
+/// Most that is read of the body of a failure, in bytes.
+const FAILURE_BYTES_MAX: usize = 64 << 10;
+
+/// One endpoint, one key, one wire format.
+pub struct HttpProvider {
+    base_url: String,
+    key: Option<Secret>,
+    dialect: Arc<dyn Dialect>,
+    client: OnceLock<Result<reqwest::Client, Error>>,
+}
+
+impl HttpProvider {
+    /// `base_url` with or without a slash at the end; where it has no path, `/v1` is meant.
+    ///
+    /// # Errors
+    /// `BadBaseUrl`. Nothing is connected or loaded yet.
+    pub fn new(base_url_text: &str, key: Option<Secret>, dialect: Arc<dyn Dialect>) -> Result<Self, Error> {
+        Ok(Self { base_url: base_url(base_url_text)?, key, dialect, client: OnceLock::new() })
+    }
+
+    /// As requests use it: no slash at the end.
+    pub fn base_url(&self) -> &str {
+        &self.base_url
+    }
+
+    /// The client is built at the first use: certificates need not be read before, nor ever for an
+    /// address without TLS. The first call's time to connect stays the client's.
+    fn client(&self, deadlines: &Deadlines) -> Result<&reqwest::Client, ModelFailure> {
+        let built = self.client.get_or_init(|| build(&self.base_url, deadlines.connect));
+        built.as_ref().map_err(|error| unsendable(error.to_string()))
+    }
+
+    fn headers(&self, extra: &[(&'static str, String)]) -> Result<HeaderMap, ModelFailure> {
+        let mut headers = HeaderMap::new();
+        for (name, value) in extra {
+            let value = HeaderValue::from_str(value).map_err(|error| unsendable(error.to_string()))?;
+            headers.insert(HeaderName::from_static(name), value);
+        }
+        if let Some(key) = &self.key {
+            let (name, text) = match self.dialect.key_header() {
+                KeyHeader::Bearer => ("authorization", format!("Bearer {}", key.reveal().trim())),
+                KeyHeader::Named(name) => (name, key.reveal().trim().to_owned()),
+            };
+            let mut value = HeaderValue::from_str(&text).map_err(|_| {
+                unsendable(format!("{} holds characters that no header takes", key.fingerprint()))
+            })?;
+            value.set_sensitive(true);
+            headers.insert(HeaderName::from_static(name), value);
+        }
+        Ok(headers)
+    }
+
+    async fn run(&self, request: &LoadedRequest, context: &CallContext) -> Result<Answer, ModelFailure> {
+        let started = Instant::now();
+        let mut watch = Watch::new(started, context.deadlines);
+        let wire = self.dialect.encode(request);
+        let sending = self
+            .client(&context.deadlines)?
+            .post(format!("{}/{}", self.base_url, wire.path))
+            .headers(self.headers(&wire.headers)?)
+            .header("content-type", "application/json")
+            .body(wire.body)
+            .send();
+        let response = watch.until(sending).await?.map_err(|error| failure_of(&error, &context.deadlines))?;
+        if !response.status().is_success() {
+            return Err(refused(response, &mut watch).await);
+        }
+        let mut reader = self.dialect.reader(request);
+        read(response, reader.as_mut(), &mut watch, context.show.as_ref()).await?;
+        let (answer, progress) = reader.finish()?;
+        progress.deltas.into_iter().for_each(|delta| (context.show)(delta));
+        let first = watch.first_content().unwrap_or_else(Instant::now);
+        Ok(Answer {
+            message: answer.message,
+            finish: answer.finish,
+            usage: answer.usage,
+            timings: Timings {
+                first_content_us: micros(first - started),
+                total_us: micros(started.elapsed()),
+            },
+            response_id: answer.response_id,
+        })
+    }
+
+    /// The models that the endpoint lists, and what it says of their context windows in tokens.
+    ///
+    /// # Errors
+    /// As [`Provider::call`].
+    pub async fn models(&self, deadlines: &Deadlines) -> Result<Vec<(String, Option<u32>)>, ModelFailure> {
+        let mut watch = Watch::new(Instant::now(), *deadlines);
+        let listed = self.list(deadlines, &mut watch).await;
+        listed.map_err(|failure| self.without_key(failure))
+    }
+
+    async fn list(
+        &self,
+        deadlines: &Deadlines,
+        watch: &mut Watch,
+    ) -> Result<Vec<(String, Option<u32>)>, ModelFailure> {
+        let sending = self
+            .client(deadlines)?
+            .get(format!("{}/{}", self.base_url, self.dialect.models_path()))
+            .headers(self.headers(&[("accept", "application/json".to_owned())])?)
+            .send();
+        let response = watch.until(sending).await?.map_err(|error| failure_of(&error, deadlines))?;
+        if !response.status().is_success() {
+            return Err(refused(response, watch).await);
+        }
+        let body = body(response, watch, ANSWER_BYTES_MAX, deadlines).await?;
+        let value: serde_json::Value = serde_json::from_slice(&body)
+            .map_err(|_| unsendable("the list of models is not JSON: is the base URL right?".to_owned()))?;
+        client::models_of(&value)
+            .ok_or_else(|| unsendable("the answer is no list of models: is the base URL right?".to_owned()))
+    }
+
+    fn without_key(&self, failure: ModelFailure) -> ModelFailure {
+        ModelFailure { message: redact(&failure.message, self.key.as_ref()), ..failure }
+    }
+}
+
+impl Provider for HttpProvider {
+    fn call<'a>(
+        &'a self,
+        request: &'a LoadedRequest,
+        context: CallContext,
+    ) -> BoxFuture<'a, Result<Answer, ModelFailure>> {
+        Box::pin(async move {
+            // Dropping the request closes its connection, so cancelling is immediate.
+            tokio::select! {
+                biased;
+                () = context.cancel.cancelled() => Err(classify::transport(&TransportFailure::Cancelled)),
+                outcome = self.run(request, &context) => outcome.map_err(|failure| self.without_key(failure)),
+            }
+        })
+    }
+}
+
+/// Feeds `reader` until the answer is over, the stream ends, or a deadline passes.
+async fn read(
+    mut response: reqwest::Response,
+    reader: &mut dyn AnswerReader,
+    watch: &mut Watch,
+    show: &(dyn Fn(Delta) + Send + Sync),
+) -> Result<(), ModelFailure> {
+    let mut bytes = 0_usize;
+    while !reader.is_over() {
+        let chunk = match watch.until(response.chunk()).await {
+            Ok(Ok(Some(chunk))) => chunk,
+            Ok(Ok(None)) => break,
+            // What follows a finish reason is welcome, but not waited for at any price.
+            _ if reader.is_complete() => break,
+            Ok(Err(error)) => return Err(failure_of(&error, &watch.deadlines())),
+            Err(late) => return Err(late),
+        };
+        bytes = bytes.saturating_add(chunk.len());
+        if bytes > ANSWER_BYTES_MAX {
+            return Err(classify::transport(&TransportFailure::TooLarge { limit_bytes: ANSWER_BYTES_MAX }));
+        }
+        let progress = reader.feed(&chunk)?;
+        if progress.content {
+            watch.content();
+        }
+        if reader.is_complete() {
+            watch.complete();
+        }
+        progress.deltas.into_iter().for_each(show);
+    }
+    Ok(())
+}
+
+/// The failure that a response without success is.
+async fn refused(response: reqwest::Response, watch: &mut Watch) -> ModelFailure {
+    let status = response.status().as_u16();
+    let text = |value: &HeaderValue| value.to_str().ok().map(str::to_owned);
+    let headers: Vec<(String, String)> = response
+        .headers()
+        .iter()
+        .filter_map(|(name, value)| Some((name.as_str().to_owned(), text(value)?)))
+        .collect();
+    watch.complete();
+    let deadlines = watch.deadlines();
+    // The status alone is worth something when its body does not come.
+    let body = body(response, watch, FAILURE_BYTES_MAX, &deadlines).await.unwrap_or_default();
+    classify::response(status, &headers, &String::from_utf8_lossy(&body), now())
+}
+
+/// A body whole, or its beginning up to `bytes_max`.
+async fn body(
+    mut response: reqwest::Response,
+    watch: &mut Watch,
+    bytes_max: usize,
+    deadlines: &Deadlines,
+) -> Result<Vec<u8>, ModelFailure> {
+    let mut body = Vec::new();
+    while let Some(chunk) =
+        watch.until(response.chunk()).await?.map_err(|error| failure_of(&error, deadlines))?
+    {
+        body.extend(chunk.iter().take(bytes_max.saturating_sub(body.len())));
+        if body.len() >= bytes_max {
+            break;
+        }
+    }
+    Ok(body)
+}
+
+fn now() -> Micros {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Micros(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
+}
+
+fn micros(span: std::time::Duration) -> u64 {
+    u64::try_from(span.as_micros()).unwrap_or(u64::MAX)
+}
+
+fn unsendable(detail: String) -> ModelFailure {
+    classify::transport(&TransportFailure::Unsendable { detail })
+}

@@ -1,0 +1,118 @@
+//! `read_file`: a page of a text file, with numbered lines.
+//!
+//! The file goes by in pieces, so that its size does not matter; it is read to the end to count
+//! its lines, up to a limit.
+
+mod page;
+
+use std::path::Path;
+
+use herm_schema::events::{Concurrency, EffectClass, ToolFacts};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use self::page::{Found, Window};
+use super::charset::Content;
+use super::open::{self, Refusal};
+use super::{Tool, ToolContext, ToolResult, outcome, paths};
+use crate::providers::BoxFuture;
+
+/// Lines of a page where none are asked for.
+const LINES_DEFAULT: u64 = 500;
+/// Lines of a page, at most.
+const LINES_MAX: u64 = 2_000;
+
+/// The tool.
+pub struct ReadFile;
+
+#[derive(Deserialize)]
+struct Arguments {
+    path: String,
+    offset: Option<i64>,
+    limit: Option<i64>,
+}
+
+impl Tool for ReadFile {
+    fn facts(&self) -> ToolFacts {
+        ToolFacts {
+            name: "read_file".into(),
+            effect: EffectClass::Repeatable,
+            concurrency: Concurrency::Paths { arguments: vec!["path".into()], writes: false },
+            refunds_iteration: false,
+            judged: false,
+        }
+    }
+
+    fn description(&self) -> &'static str {
+        "Read a text file; lines come as `N|text`. Page through long files with offset and limit."
+    }
+
+    fn parameters(&self) -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "path": {"type": "string"},
+                "offset": {"type": "integer", "description": "first line, from 1", "default": 1},
+                "limit": {"type": "integer", "description": "lines, at most 2000", "default": 500},
+            },
+            "required": ["path"],
+        })
+    }
+
+    fn run<'a>(&'a self, arguments: &'a Value, context: &'a ToolContext) -> BoxFuture<'a, ToolResult> {
+        Box::pin(async move {
+            let arguments = match outcome::read_arguments(arguments) {
+                Ok(arguments) => arguments,
+                Err(result) => return result,
+            };
+            let context = context.clone();
+            outcome::blocking(move || read(&arguments, &context)).await
+        })
+    }
+}
+
+fn read(arguments: &Arguments, context: &ToolContext) -> ToolResult {
+    let path = match paths::resolve(&arguments.path, &context.cwd) {
+        Ok(path) => path,
+        Err(error) => return outcome::failed(error),
+    };
+    let (mut file, metadata) = match open::open(&path, &context.home) {
+        Ok(opened) => opened,
+        Err(refusal) => return refused(&refusal, &path),
+    };
+    match page::read(&mut file, window(arguments), &context.cancel) {
+        Ok(Found::Text(page)) => outcome::succeeded(&page.shown(metadata.len())),
+        Ok(Found::NotText(content)) => not_text(&path, content, metadata.len()),
+        Ok(Found::Cancelled) => outcome::interrupted(),
+        Err(source) => outcome::failed(format!("cannot read `{}`: {source}", path.display())),
+    }
+}
+
+fn refused(refusal: &Refusal, path: &Path) -> ToolResult {
+    let mut more = Map::new();
+    if matches!(refusal, Refusal::Missing { .. }) {
+        more.insert("similar_files".into(), json!(open::similar_files(path)));
+    }
+    outcome::failed_with(refusal, more)
+}
+
+fn not_text(path: &Path, content: Content, file_size: u64) -> ToolResult {
+    let (what, is_image) = match content {
+        Content::Image(kind) => (format!("a picture ({kind})"), true),
+        _ => ("binary".to_owned(), false),
+    };
+    let more = json!({"file_size": file_size, "is_binary": true, "is_image": is_image});
+    let error = format!("`{}` is {what}, not text", path.display());
+    outcome::failed_with(error, more.as_object().cloned().unwrap_or_default())
+}
+
+fn window(arguments: &Arguments) -> Window {
+    let lines = arguments.limit.map_or(LINES_DEFAULT, |limit| limit.max(1).unsigned_abs());
+    Window {
+        first: arguments.offset.map_or(1, |offset| offset.max(1).unsigned_abs()),
+        lines: lines.min(LINES_MAX),
+    }
+}
+
+#[cfg(test)]
+mod tests;
