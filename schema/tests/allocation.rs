@@ -1,5 +1,6 @@
 //! Damaged payloads cost no more memory than their size explains. A binary of its own, because it
 //! counts every allocation of its process.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a failed test is a panic")]
 #![expect(unsafe_code, reason = "an allocator that counts cannot be written without")]
 
 use std::alloc::{GlobalAlloc, Layout, System};

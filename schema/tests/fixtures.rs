@@ -7,6 +7,7 @@
 //!
 //! `HERM_WRITE_FIXTURES=1 cargo test -p herm-schema --test fixtures` adds what is missing, and
 //! never overwrites; the JSON Schema is written anew.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a failed test is a panic")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
 //! Encoding and decoding are each other's inverse, and damage is an error, never a panic.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a failed test is a panic")]
 
 use herm_schema::codec::{self, CodecError, HEADER_BYTES, Placing};
 use herm_schema::{Decoded, Event, testing};

@@ -2,6 +2,7 @@
 //!
 //! Version 1 knew one recipient; version 2 knew whether it was urgent; version 3 has a list of
 //! recipients and a priority in its place. The bytes of version 1 are written out by hand.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a failed test is a panic")]
 
 use herm_schema::CodecError;
 use herm_schema::upcast::{STEPS, Step, walk};

@@ -56,7 +56,6 @@ pub struct Hit {
     pub message: StreamPos,
     pub at: Micros,
     pub role: Role,
-    pub snippet: String,
 }
 
 /// Messages that fit, best first.
@@ -71,7 +70,7 @@ pub fn find(runner: &Runner<SearchIndex>, log: &dyn Log, asked: &Asked<'_>) -> R
     for wanted in [Wanted::All, Wanted::Any] {
         let positions = positions(runner, log, asked, wanted, &mut words)?;
         if !positions.is_empty() || asked.query.atoms.len() == 1 {
-            return positions.into_iter().map(|at| hit(log, at, asked.query, &mut words)).collect();
+            return positions.into_iter().map(|at| hit(log, at)).collect();
         }
     }
     Ok(Vec::new())
@@ -238,18 +237,30 @@ fn unindexed(
     Ok(found)
 }
 
-fn hit(log: &dyn Log, position: Position, query: &Query, words: &mut Words) -> Result<Hit, Error> {
+fn hit(log: &dyn Log, position: Position) -> Result<Hit, Error> {
+    let recorded = message_at(log, position)?;
     let gone = || Error::store("search", "read a message", format!("position {position} holds none"));
-    let recorded: Recorded = log.read_all(position).next().ok_or_else(gone)??;
-    let (role, text) = messages::said(&recorded.event).ok_or_else(gone)?;
+    let (role, _) = messages::said(&recorded.event).ok_or_else(gone)?;
     let session = SessionId::of_stream(recorded.envelope.stream).ok_or_else(gone)?;
+    let (message, at) = (recorded.envelope.stream_pos, recorded.envelope.recorded_at);
+    Ok(Hit { position, session, message, at, role })
+}
+
+fn message_at(log: &dyn Log, position: Position) -> Result<Recorded, Error> {
+    let gone = || Error::store("search", "read a message", format!("there is no position {position}"));
+    Ok(log.read_all(position).next().ok_or_else(gone)??)
+}
+
+/// The part of a message in which most of the query stands, with `>>>` and `<<<` around the finds.
+///
+/// # Errors
+/// Those of the log.
+pub fn shown(log: &dyn Log, hit: &Hit, query: &Query) -> Result<String, Error> {
+    let recorded = message_at(log, hit.position)?;
+    let Some((_, text)) = messages::said(&recorded.event) else {
+        return Ok(String::new());
+    };
+    // Found, but lost since: the hit stands, there is nothing to show of it.
     let text = messages::text_of(log, &text).unwrap_or_default();
-    Ok(Hit {
-        position,
-        session,
-        message: recorded.envelope.stream_pos,
-        at: recorded.envelope.recorded_at,
-        role,
-        snippet: snippet(words, &text, query),
-    })
+    Ok(snippet(&mut Words::default(), &text, query))
 }

@@ -133,9 +133,10 @@ fn take_in(work: &mut OpenWork, recorded: &Recorded) {
             chat: planned.target.chat.clone(),
             owed: vec![true; planned.chunks.len()],
         }),
-        Event::DeliveryConfirmed(confirmed) => settle(work, confirmed.delivery, confirmed.chunk),
+        Event::DeliveryConfirmed(confirmed) => settle(work, confirmed.delivery, confirmed.chunk, 1),
+        // The rest of an answer makes no sense without this part of it.
         Event::DeliveryFailed(failed) if failed.retry_at.is_none() => {
-            settle(work, failed.delivery, failed.chunk)
+            settle(work, failed.delivery, failed.chunk, usize::MAX);
         }
         Event::SessionEnded(_) => work.queued.clear(),
         _ => {}
@@ -143,11 +144,11 @@ fn take_in(work: &mut OpenWork, recorded: &Recorded) {
     work.deliveries.retain(|delivery| delivery.owed.contains(&true));
 }
 
-fn settle(work: &mut OpenWork, delivery: StreamPos, chunk: u16) {
-    let open = work.deliveries.iter_mut().find(|open| open.delivery == delivery);
-    if let Some(owed) = open.and_then(|open| open.owed.get_mut(usize::from(chunk))) {
-        *owed = false;
-    }
+/// Nothing more is owed for `chunks` chunks from this one on.
+fn settle(work: &mut OpenWork, delivery: StreamPos, chunk: u16, chunks: usize) {
+    let open = work.deliveries.iter_mut().filter(|open| open.delivery == delivery);
+    let settled = open.flat_map(|open| open.owed.iter_mut().skip(usize::from(chunk)).take(chunks));
+    settled.for_each(|owed| *owed = false);
 }
 
 /// Every session that is not done.

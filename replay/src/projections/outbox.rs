@@ -1,6 +1,6 @@
 //! The outbox: what was to be sent to each target, in order, and what became of it.
 
-use herm_schema::events::{ChatRef, DeliveryFailure, DeliveryKind};
+use herm_schema::events::{ChatRef, DeliveryFailed, DeliveryFailure, DeliveryKind};
 use herm_schema::{Event, Micros, Position, Recorded, SessionId, StreamId, StreamPos};
 use serde::{Deserialize, Serialize};
 
@@ -113,13 +113,7 @@ impl Fold for Outbox {
                     chunk.standing = Standing::Confirmed { platform_message_id };
                 })
             }
-            Event::DeliveryFailed(failed) => change(rows, stream, failed.delivery, failed.chunk, |chunk| {
-                chunk.standing = match (failed.retry_at, failed.class) {
-                    (Some(retry_at), class) => Standing::Retrying { class, retry_at },
-                    (None, DeliveryFailure::Unknown) => Standing::Unknown,
-                    (None, class) => Standing::Failed { class, message: failed.message.clone() },
-                };
-            }),
+            Event::DeliveryFailed(failed) => give_up_or_wait(rows, stream, failed),
             _ => Ok(()),
         }
     }
@@ -139,6 +133,26 @@ fn change(
         if let Some(chunk) = delivery.chunks.get_mut(usize::from(chunk)) {
             change(chunk);
         }
+    })
+}
+
+/// Without this chunk the rest of the delivery makes no sense: it fails with it.
+fn give_up_or_wait(rows: &mut Rows<'_>, stream: StreamId, failed: &DeliveryFailed) -> Result<(), Error> {
+    let class = failed.class;
+    if let Some(retry_at) = failed.retry_at {
+        let standing = Standing::Retrying { class, retry_at };
+        return change(rows, stream, failed.delivery, failed.chunk, |chunk| chunk.standing = standing);
+    }
+    let Some(key) = rows.get::<Vec<u8>>(&named_key(stream, failed.delivery))? else {
+        return Ok(());
+    };
+    rows.modify(&key, |delivery: &mut Delivery| {
+        let mut rest = delivery.chunks.iter_mut().skip(usize::from(failed.chunk));
+        let for_good = || Standing::Failed { class, message: failed.message.clone() };
+        if let Some(chunk) = rest.next() {
+            chunk.standing = if class == DeliveryFailure::Unknown { Standing::Unknown } else { for_good() };
+        }
+        rest.for_each(|chunk| chunk.standing = for_good());
     })
 }
 

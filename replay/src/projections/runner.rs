@@ -120,6 +120,18 @@ impl<P: Projection> Runner<P> {
     }
 }
 
+impl Runner<super::search::SearchIndex> {
+    /// Writes down what the index has collected.
+    ///
+    /// # Errors
+    /// `Store` if it cannot be written; the projection is parked then.
+    pub fn commit(&self) -> Result<(), Error> {
+        let mut inner = self.inner();
+        let result = guarded(&mut inner, |inner| inner.projection.commit());
+        park(&mut inner, result)
+    }
+}
+
 impl<P: Projection + Sync> Followed for Runner<P> {
     fn name(&self) -> &'static str {
         self.inner().projection.name()

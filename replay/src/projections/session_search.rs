@@ -36,8 +36,8 @@ const BOOKEND: usize = 3;
 /// Messages from each end of a session that is read.
 const READ_HEAD: usize = 20;
 const READ_TAIL: usize = 10;
-/// Messages that are looked at to find that many sessions.
-const HITS_MAX: usize = 400;
+/// Messages that are looked at to find that many sessions; more where the first are of few.
+const HITS_MAX: [usize; 2] = [60, 1_000];
 
 struct Refusal(String);
 
@@ -174,11 +174,20 @@ impl Answering<'_> {
             false => vec![roles],
         };
         let profile = self.text("profile");
-        let mut results = Vec::new();
+        let mut results: Vec<Value> = Vec::new();
         for roles in rounds {
-            let asked = Asked { query: &query, roles: &roles, order, hits_max: HITS_MAX };
-            let hits = self.views.find(&asked)?;
-            results = self.by_session(hits, only, profile.as_deref(), limit)?;
+            for hits_max in HITS_MAX {
+                let hits = self.views.find(&Asked { query: &query, roles: &roles, order, hits_max })?;
+                let all = hits.len() < hits_max;
+                let chosen = self.by_session(hits, only, profile.as_deref(), limit)?;
+                results = chosen
+                    .iter()
+                    .map(|(row, hit)| self.result(row, hit, &query))
+                    .collect::<Result<_, _>>()?;
+                if all || results.len() == limit {
+                    break;
+                }
+            }
             if !results.is_empty() {
                 break;
             }
@@ -200,7 +209,7 @@ impl Answering<'_> {
         only: Option<SessionId>,
         profile: Option<&str>,
         limit: usize,
-    ) -> Result<Vec<Value>, Refusal> {
+    ) -> Result<Vec<(SessionRow, Hit)>, Refusal> {
         let hidden = self.current.map(|current| self.compressed_until(current)).transpose()?;
         let mut seen = Vec::new();
         let mut results = Vec::new();
@@ -220,7 +229,7 @@ impl Answering<'_> {
                 continue;
             }
             seen.push(hit.session);
-            results.push(self.result(&row, &hit)?);
+            results.push((row, hit));
             if results.len() == limit {
                 break;
             }
@@ -239,7 +248,7 @@ impl Answering<'_> {
         Ok(until)
     }
 
-    fn result(&self, row: &SessionRow, hit: &Hit) -> Result<Value, Refusal> {
+    fn result(&self, row: &SessionRow, hit: &Hit, query: &Query) -> Result<Value, Refusal> {
         let spoken = self.spoken(row.id)?;
         let at = spoken.iter().position(|at| *at == hit.message).unwrap_or(0);
         let (around, before, after) = window(&spoken, at, self.window()?);
@@ -251,7 +260,7 @@ impl Answering<'_> {
         let rest = json!({
             "matched_role": hit.role,
             "match_message_id": hit.message,
-            "snippet": hit.snippet,
+            "snippet": self.views.snippet(hit, query)?,
             "bookend_start": self.shown(row.id, &apart(head))?,
             "messages": self.shown(row.id, around)?,
             "bookend_end": self.shown(row.id, &apart(tail))?,

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use herm_schema::events::ChatRef;
 use herm_schema::{Micros, SessionId, StreamPos};
 
-use super::find::{Asked, Hit, find};
+use super::find::{self, Asked, Hit};
 use super::keyed::Keyed;
 use super::open_work::{self, OpenWork, OpenWorks};
 use super::outbox::{self, Delivery, Outbox};
+use super::query::Query;
 use super::runner::{Followed, Runner, Status};
 use super::search::SearchIndex;
 use super::sessions::{self, SessionList, SessionRow, Snapshots};
@@ -210,7 +211,15 @@ impl Views {
     /// # Errors
     /// Those of the log.
     pub fn find(&self, asked: &Asked<'_>) -> Result<Vec<Hit>, Error> {
-        find(&self.search, self.log.as_ref(), asked)
+        find::find(&self.search, self.log.as_ref(), asked)
+    }
+
+    /// The part of a message that fits a query best, with `>>>` and `<<<` around what was found.
+    ///
+    /// # Errors
+    /// Those of the log.
+    pub fn snippet(&self, hit: &Hit, query: &Query) -> Result<String, Error> {
+        find::shown(self.log.as_ref(), hit, query)
     }
 
     /// The `session_search` tool: JSON arguments to a JSON result. `current` is the session that asks.

@@ -1,0 +1,105 @@
+//! An event in a few words, on one line.
+
+use herm_schema::{Event, Text};
+
+use crate::projections::messages::cut;
+
+/// Length of a description in characters, at most.
+const DESCRIPTION_CHARS_MAX: usize = 100;
+
+/// What the event says, cut to a line that a terminal can show.
+pub fn describe(event: &Event) -> String {
+    let said = words(event);
+    let visible: String = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let plain: String =
+        visible.chars().map(|char| if char.is_control() { '\u{fffd}' } else { char }).collect();
+    cut(&plain, DESCRIPTION_CHARS_MAX)
+}
+
+fn words(event: &Event) -> String {
+    match event {
+        Event::SessionOpened(e) => {
+            format!("{}:{} profile {} in {}", e.chat.platform, e.chat.chat, e.profile, e.cwd)
+        }
+        Event::SessionConfigured(e) => format!("{} {}", e.policy.model.provider, e.policy.model.model),
+        Event::SystemPromptBuilt(e) => {
+            format!("{:?}, {} bytes, {}", e.reason, e.prompt.bytes, e.prompt.hash.short())
+        }
+        Event::ToolsOffered(e) => {
+            e.tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>().join(", ")
+        }
+        Event::SessionEnded(e) => format!("{:?}", e.reason),
+        Event::MessageReceived(e) => {
+            format!("{}: {}", e.sender.name.as_ref().unwrap_or(&e.sender.id), e.text)
+        }
+        Event::SteerReceived(e) => e.text.clone(),
+        Event::RedirectReceived(e) => e.text.clone(),
+        Event::InterruptRequested(e) => format!("{:?}", e.by),
+        Event::TurnStarted(e) => {
+            format!("answers {}", e.inbound.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))
+        }
+        Event::TurnEnded(e) => format!(
+            "{:?}: {} model calls, {} tool calls, {} ms",
+            e.reason,
+            e.totals.model_calls,
+            e.totals.tool_calls,
+            e.totals.elapsed_us / 1_000
+        ),
+        Event::BudgetWarned(e) => format!("{} of {} ms", e.elapsed_us / 1_000, e.budget_us / 1_000),
+        Event::TurnFaulted(e) => format!("during {}: {}", e.during, e.message),
+        Event::TurnResumed(e) => format!("attempt {}", e.attempt),
+        Event::ModelCallStarted(e) => format!(
+            "call {}.{} to {} {}, {} tokens, {}",
+            e.call,
+            e.attempt,
+            e.provider,
+            e.model,
+            e.estimated_tokens,
+            e.request_digest.short()
+        ),
+        Event::ModelCallSucceeded(e) => {
+            let calls: Vec<_> = e.message.calls.iter().map(|call| format!("{}()", call.name)).collect();
+            format!("{:?}: {} {}", e.finish, calls.join(" "), e.message.text)
+        }
+        Event::ModelCallFailed(e) => format!("{:?}: {}", e.failure.class, e.failure.message),
+        Event::ModelCallAborted(e) => format!("{:?}: {}", e.reason, e.visible_text),
+        Event::ToolCallStarted(e) => format!("{} {}{}", e.call, e.name, e.arguments.0),
+        Event::ToolCallFinished(e) => format!("{} {:?}: {}", e.call, e.status, text(&e.shown)),
+        Event::ToolCallSkipped(e) => format!("{} {:?}: {}", e.call, e.reason, e.shown),
+        Event::ToolCallInDoubt(e) => format!("{} {}", e.call, e.shown),
+        Event::ApprovalRequested(e) => format!("{} {}: {}", e.call, e.tool, e.subject),
+        Event::ApprovalDecided(e) => format!("{} {:?} by {:?}", e.call, e.decision, e.by),
+        Event::CommandBlocked(e) => format!("{} {}: {}", e.call, e.rule, e.subject),
+        Event::ApprovalGranted(e) => format!("{}: {}", e.tool, e.pattern),
+        Event::CompressionStarted(e) => {
+            format!("{:?}, attempt {}, {} tokens", e.trigger, e.attempt, e.before_tokens)
+        }
+        Event::CompressionFinished(e) => {
+            format!("{} to {}: {} tokens became {}", e.first, e.last, e.before_tokens, e.after_tokens)
+        }
+        Event::CompressionFailed(e) => format!("{:?}: {}", e.reason, e.message),
+        Event::ToolResultsPruned(e) => {
+            format!("{} results: {} tokens became {}", e.pruned.len(), e.before_tokens, e.after_tokens)
+        }
+        Event::DeliveryPlanned(e) => {
+            format!(
+                "{:?} to {}:{} in {}: {}",
+                e.kind,
+                e.target.platform,
+                e.target.chat,
+                e.chunks.len(),
+                e.chunks.join("")
+            )
+        }
+        Event::DeliveryAttempted(e) => format!("{} chunk {} attempt {}", e.delivery, e.chunk, e.attempt),
+        Event::DeliveryConfirmed(e) => format!("{} chunk {}", e.delivery, e.chunk),
+        Event::DeliveryFailed(e) => format!("{} chunk {} {:?}: {}", e.delivery, e.chunk, e.class, e.message),
+    }
+}
+
+fn text(text: &Text) -> String {
+    match text {
+        Text::Inline(text) => text.clone(),
+        Text::Stored(blob) => format!("({} bytes, {})", blob.bytes, blob.hash.short()),
+    }
+}
