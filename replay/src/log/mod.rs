@@ -19,10 +19,12 @@ pub mod contract;
 pub mod disk;
 mod error;
 pub mod exercise;
+pub mod faulty;
 pub mod index;
 mod laying;
 pub mod lock;
 pub mod memory;
+pub mod repair;
 pub mod segments;
 pub mod verify;
 

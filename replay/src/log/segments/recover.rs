@@ -49,7 +49,9 @@ pub(crate) fn look(files: &Files, how: Look) -> Result<Found, Error> {
     if let Some(damage) = gone.filter(|_| !how.up_to_damage) {
         return Err(damage);
     }
-    if how.trust_index && known && mark.indexed > Position(0) && firsts.contains(&mark.next.segment) {
+    let fits = || files.length(mark.next.segment).is_ok_and(|length| mark.next.offset <= length);
+    let indexed = mark.indexed > Position(0) && firsts.contains(&mark.next.segment);
+    if how.trust_index && known && indexed && fits() {
         let start = Start { expected: mark.indexed.next(), place: mark.next };
         // A mark that does not fit is not believed; a full look says what is really the matter.
         if let Ok(found) = Looking::new(files, &manifest, mark, &firsts, start, how).run() {

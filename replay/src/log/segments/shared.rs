@@ -44,6 +44,8 @@ pub(crate) struct State {
     pub(crate) damage: Option<Error>,
     /// Why the index is not to be trusted now.
     pub(crate) degraded: Option<String>,
+    /// What the index did wrong last, also if it has been rebuilt since.
+    pub(crate) index_failure: Option<String>,
     /// The file that is being written, to be synced by whoever must.
     pub(crate) active: Option<Arc<dyn DiskFile>>,
 }
@@ -259,9 +261,12 @@ impl Shared {
                 super::recover::places_up_to(&self.files, &snapshot.manifest, &snapshot.firsts, base)?;
             let mut state = self.state();
             state.overlay.grow_back(older);
+            state.index_failure = Some(reason.clone());
             state.degraded = Some(reason);
         } else {
-            self.state().degraded.get_or_insert(reason);
+            let mut state = self.state();
+            state.index_failure = Some(reason.clone());
+            state.degraded.get_or_insert(reason);
         }
         self.shrunk.notify_all();
         Ok(())
@@ -285,6 +290,7 @@ impl State {
             poisoned: None,
             damage: found.damage,
             degraded: None,
+            index_failure: None,
             active: None,
         }
     }

@@ -20,6 +20,8 @@ pub struct Stats {
     pub index_lag_events: u64,
     /// Why the index is not used.
     pub index_degraded: Option<String>,
+    /// What the index did wrong last, also if it has been rebuilt since.
+    pub index_failure: Option<String>,
     /// Why nothing is acknowledged any more.
     pub poisoned: Option<String>,
     /// Positions that repairs gave up.
@@ -42,6 +44,7 @@ pub(crate) fn of(shared: &Shared) -> Stats {
         indexed: state.overlay.base(),
         index_lag_events: state.overlay.len() as u64,
         index_degraded: state.degraded.clone(),
+        index_failure: state.index_failure.clone(),
         poisoned: state.poisoned.as_ref().map(ToString::to_string),
         lost_events: lost,
         disk_free_bytes,
