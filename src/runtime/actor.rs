@@ -1,6 +1,6 @@
 //! One session's task: the only writer of its stream.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
@@ -37,7 +37,8 @@ pub(super) struct Actor {
     state: SessionState,
     /// Intents up to here were written by a process that is gone.
     inherited: Position,
-    running: HashMap<EffectId, Running>,
+    /// In the order of the names, so that the same events always cancel in the same order.
+    running: BTreeMap<EffectId, Running>,
     tasks: JoinSet<(EffectId, Outcome)>,
     work: watch::Sender<bool>,
 }
@@ -45,7 +46,7 @@ pub(super) struct Actor {
 impl Actor {
     pub fn new(id: SessionId, ports: Arc<Ports>, state: SessionState, work: watch::Sender<bool>) -> Self {
         let inherited = state.head.position;
-        Self { id, ports, state, inherited, running: HashMap::new(), tasks: JoinSet::new(), work }
+        Self { id, ports, state, inherited, running: BTreeMap::new(), tasks: JoinSet::new(), work }
     }
 
     /// Runs until nobody holds a handle and nothing is owed, or the log fails. A panic of its own
@@ -154,8 +155,11 @@ impl Actor {
     ) -> Result<(), Error> {
         let (id, outcome) = match done {
             Ok((task, (id, outcome))) => {
-                if self.running.get(&id).is_some_and(|running| running.task == task) {
+                let current = self.running.get(&id).is_some_and(|running| running.task == task);
+                if current {
                     self.running.remove(&id);
+                } else if matches!(outcome, Outcome::Fault(_)) {
+                    return Ok(());
                 }
                 (id, outcome)
             }
