@@ -9,8 +9,14 @@ use serde_json::Value;
 /// Async runtimes and everything that speaks HTTP or TLS.
 const FORBIDDEN: &[&str] = &[
     "actix-web",
+    "async-executor",
+    "async-global-executor",
+    "async-h1",
+    "async-io",
+    "async-net",
     "async-std",
     "attohttpc",
+    "awc",
     "axum",
     "curl",
     "curl-sys",
@@ -22,6 +28,7 @@ const FORBIDDEN: &[&str] = &[
     "mio",
     "native-tls",
     "openssl",
+    "openssl-sys",
     "quinn",
     "reqwest",
     "rustls",
@@ -34,7 +41,7 @@ const FORBIDDEN: &[&str] = &[
 ];
 
 fn forbidden(name: &str) -> bool {
-    FORBIDDEN.contains(&name) || name.starts_with("http") || name.starts_with("async-")
+    FORBIDDEN.contains(&name) || name.starts_with("http")
 }
 
 fn metadata() -> Value {
