@@ -62,11 +62,15 @@ impl Sessions {
     }
 
     fn start(&self, id: SessionId, state: SessionState, first: Option<Command>) -> SessionHandle {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        running.retain(|_, handle| !handle.mailbox.is_closed());
+        if let Some(handle) = running.get(&id) {
+            // Somebody else was faster: a stream has one writer.
+            return handle.clone();
+        }
         let (mailbox, mail) = mpsc::channel(MAILBOX_MAX);
         let (work, open_work) = watch::channel(state.has_open_work());
         let handle = SessionHandle { id, mailbox, open_work };
-        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
-        running.retain(|_, handle| !handle.mailbox.is_closed());
         running.insert(id, handle.clone());
         tokio::spawn(Actor::new(id, Arc::clone(&self.ports), state, first, work).run(mail));
         handle

@@ -192,9 +192,8 @@ impl Looking {
             );
             return;
         }
-        let in_order = position == expected && expected == self.expected;
         self.expected = position.next();
-        self.chain(record, offset, in_order);
+        self.chain(record, offset);
         if let Err(error) = record.decode() {
             let whole = (offset, record.bytes as u64);
             self.find(Kind::Undecodable, position, position, Some(stream), whole, &error.to_string());
@@ -204,7 +203,7 @@ impl Looking {
         self.readable(position);
     }
 
-    fn chain(&mut self, record: &RawRecord<'_>, offset: u64, in_order: bool) {
+    fn chain(&mut self, record: &RawRecord<'_>, offset: u64) {
         let envelope = &record.envelope;
         let (position, stream) = (envelope.position, envelope.stream);
         let before = self.streams.insert(stream, (envelope.stream_pos, envelope.chain));
@@ -214,7 +213,7 @@ impl Looking {
             !self.manifest.lost.is_empty() || self.report.findings.iter().any(|f| f.kind != Kind::Unchained);
         if envelope.stream_pos != last.next() {
             // Where positions are missing, so are stream positions; that has been told.
-            if !(holes && envelope.stream_pos > last) || (in_order && !holes) {
+            if !holes || envelope.stream_pos <= last {
                 let reason =
                     format!("stream position {} stands where {} belongs", envelope.stream_pos, last.next());
                 self.find(Kind::Unchained, position, position, Some(stream), whole, &reason);
