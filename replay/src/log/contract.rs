@@ -30,7 +30,7 @@ pub fn run(open: Factory<'_>) {
     }
 }
 
-/// One promise, checked on a log that the factory makes.
+/// One promise, tried on logs of a factory.
 type Check = fn(Factory<'_>);
 
 const CHECKS: &[(&str, Check)] = &[

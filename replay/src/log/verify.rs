@@ -3,7 +3,7 @@
 //! Reads only; needs no lock. What is found is named by position, stream and place, and what can
 //! still be read is said in ranges. `repair` works from the same report.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -127,7 +127,6 @@ pub fn verify(folder: &Path) -> Result<Report, Error> {
         manifest,
         durable: mark.durable,
         streams: BTreeMap::new(),
-        holed: BTreeSet::new(),
         open_append: None,
         segment: Position(1),
     };
@@ -146,8 +145,6 @@ struct Looking {
     durable: Position,
     expected: Position,
     streams: BTreeMap<StreamId, (StreamPos, Digest)>,
-    /// Streams whose next record cannot be checked against the one before.
-    holed: BTreeSet<StreamId>,
     /// Where the append begins whose end has not been seen: its position, offset, and what is left.
     open_append: Option<(Position, u64, StreamId, u32)>,
     segment: Position,
@@ -218,7 +215,6 @@ impl Looking {
                     format!("stream position {} stands where {} belongs", envelope.stream_pos, last.next());
                 self.find(Kind::Unchained, position, position, Some(stream), whole, &reason);
             }
-            self.holed.insert(stream);
         } else if !record.follows(chain) {
             self.find(Kind::Unchained, position, position, Some(stream), whole, "its chain does not follow");
         }
