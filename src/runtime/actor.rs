@@ -130,10 +130,10 @@ impl Actor {
         });
         for effect in owed {
             let id = effect.id();
-            if let Effect::RunTool { stop: true, .. } = effect {
-                if let Some(running) = self.running.get(&id) {
-                    running.cancel.cancel();
-                }
+            if let Effect::RunTool { stop: true, .. } = effect
+                && let Some(running) = self.running.get(&id)
+            {
+                running.cancel.cancel();
             }
             if effect != Effect::Advance && !self.running.contains_key(&id) {
                 let inherited = effect.intent().is_some_and(|intent| intent <= self.inherited);
