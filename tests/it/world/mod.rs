@@ -134,7 +134,7 @@ impl World {
         let handle = match session_of(log) {
             None => sessions.open(opened(), self.policy.clone()).await.unwrap(),
             Some(id) => {
-                let handle = sessions.resume(id).await.unwrap();
+                let handle = sessions.resume(id, None).await.unwrap();
                 if handle.state().await.unwrap().policy.is_none() {
                     handle.configure(self.policy.clone()).await.unwrap();
                 }
