@@ -21,6 +21,8 @@ pub fn check(world: &World, log: &MemoryLog, live: &SessionState) -> Checked {
     folding_is_deterministic(&events, live)?;
     nothing_is_left(live)?;
     messages_are_answered_once(world, log, &events, live)?;
+    nothing_is_said_twice(log, &events)?;
+    intents_have_outcomes(&events)?;
     turns_end(&events)?;
     tools_end_and_do_not_repeat(world, &events)?;
     deliveries_meet_their_fate(world, id, &events)?;
@@ -94,6 +96,47 @@ fn plain(message: &LoadedMessage) -> &str {
         | LoadedMessage::Assistant { text, .. }
         | LoadedMessage::Tool { text, .. } => text,
     }
+}
+
+/// What a person said once is in no request twice: beside a result, or as a message.
+fn nothing_is_said_twice(log: &MemoryLog, events: &[Recorded]) -> Checked {
+    let said: Vec<_> = events.iter().filter_map(|recorded| message_id(&recorded.event)).collect();
+    for (_, started, request) in requests(events) {
+        let heard: String = loaded(log, request)
+            .iter()
+            .filter(|message| !matches!(message, LoadedMessage::Assistant { .. }))
+            .map(|message| format!("{}\n", plain(message)))
+            .collect();
+        for (id, text) in &said {
+            let times = heard.matches(text).count();
+            ensure(times <= 1, || format!("call {} holds message `{id}` {times} times", started.call))?;
+        }
+    }
+    Ok(())
+}
+
+/// Every model call, compression and approval that was begun has one outcome.
+fn intents_have_outcomes(events: &[Recorded]) -> Checked {
+    let mut open: Vec<&str> = Vec::new();
+    for recorded in events {
+        let name = recorded.event.name();
+        let ends = match &recorded.event {
+            Event::ModelCallStarted(_) | Event::CompressionStarted(_) => {
+                ensure(open.is_empty(), || format!("{name} while {open:?} is open"))?;
+                open.push(name);
+                None
+            }
+            Event::ModelCallSucceeded(_) | Event::ModelCallFailed(_) | Event::ModelCallAborted(_) => {
+                Some("ModelCallStarted")
+            }
+            Event::CompressionFinished(_) | Event::CompressionFailed(_) => Some("CompressionStarted"),
+            _ => None,
+        };
+        if let Some(begun) = ends {
+            ensure(open.pop() == Some(begun), || format!("{name} without an intent"))?;
+        }
+    }
+    ensure(open.is_empty(), || format!("{open:?} has no outcome"))
 }
 
 /// Every turn ends once, and says one last word unless the person cut it off.
@@ -178,6 +221,7 @@ fn deliveries_meet_their_fate(world: &World, id: SessionId, events: &[Recorded])
         }
     }
     let ground = world.ground();
+    let mut order: Vec<(StreamPos, u16, usize)> = Vec::new();
     for ((delivery, chunk), confirmations) in fate {
         let name = format!("chunk {chunk} of delivery {delivery}");
         ensure(confirmations == 1 || (confirmations == 0 && failed.contains(&delivery)), || {
@@ -189,9 +233,10 @@ fn deliveries_meet_their_fate(world: &World, id: SessionId, events: &[Recorded])
         ensure(!was_confirmed || !seen.is_empty(), || format!("{name} is confirmed but was never seen"))?;
         let once = world.keyed || world.policy.delivery == DeliveryPolicy::AtMostOnce;
         ensure(!once || seen.len() <= 1, || format!("{name} was seen {} times", seen.len()))?;
+        order.extend(ground.seen.iter().position(|seen| seen.key == key).map(|at| (delivery, chunk, at)));
         ensure(seen.iter().skip(1).all(|seen| seen.marked), || format!("{name} is repeated unmarked"))?;
     }
-    Ok(())
+    ensure(order.is_sorted_by_key(|(_, _, at)| *at), || format!("seen out of order: {:?}", ground.seen))
 }
 
 /// What was sent at each model call: the state before its event, as the reducer saw it.

@@ -88,10 +88,46 @@ fn crash_loop_o_a_session_that_restarts_herm_is_resumed_three_times_at_most() {
     panic!("it restarts for ever");
 }
 
+/// What has not begun when the last restart is used up does not begin any more.
+#[test]
+fn crash_loop_o_the_rest_of_a_batch_is_left_out_in_the_end() {
+    let arguments: Vec<String> = (0..8).map(|n| format!(r#"{{"n":{n},"takes_ms":10000}}"#)).collect();
+    let calls: Vec<_> = arguments.iter().map(|arguments| ("send", arguments.as_str())).collect();
+    let world = World::new(policy(), vec![call("All.", &calls)], vec![(0, says("m0", "Restart yourself."))]);
+    let log = Arc::new(MemoryLog::new());
+    let mut now = START;
+    for life in 0..5 {
+        let until = Duration::from_millis(9_000);
+        let lived =
+            on_a_stopped_clock(async { tokio::time::timeout(until, world.live(&log, now, life)).await.ok() });
+        now = now.plus(20_000_000);
+        assert_eq!(lived.is_some(), life == 4);
+        if let Some(state) = lived {
+            check(&world, &log, &state).unwrap();
+            assert_eq!(state.last_exit, Some(ExitReason::ResumesExhausted));
+        }
+    }
+    assert_eq!(world.ground().effects.len(), 4, "one in each life that ran");
+}
+
+/// What the tool's own spool knows is no doubt.
+#[test]
+fn crash_tool_o_an_outcome_that_a_spool_kept_is_recovered() {
+    let script = vec![call("Post.", &[("post", r#"{"n":1,"takes_ms":10000}"#)]), say("Done.")];
+    let world = World::new(policy(), script, vec![(0, says("m0", "Post it."))]);
+    let (log, _) = killed(&world, 9_000);
+    let recovered = events(&log, |event| match event {
+        Event::ToolCallFinished(event) => Some((event.status, event.recovered)),
+        _ => None,
+    });
+    assert_eq!(recovered, [(ToolStatus::Succeeded, true)]);
+    assert!(results(&world)[0].contains(r#""done":"post""#));
+}
+
 #[test]
 fn crash_deliver_o_an_answer_that_was_stored_is_sent_once() {
     let world = World::new(policy(), vec![say("Hello.")], vec![(0, says("m0", "Hi."))]);
-    // Planned at 2,000 ms; the platform has it at 2,200.
+    // Planned at 2,000 ms; the platform has it at 3,000 and says so at 4,000.
     let (_, _) = killed(&world, 2_100);
     let ground = world.ground();
     assert_eq!(ground.seen.len(), 1, "{:?}", ground.seen);
@@ -100,7 +136,7 @@ fn crash_deliver_o_an_answer_that_was_stored_is_sent_once() {
 #[test]
 fn crash_deliver_o_a_chunk_without_a_receipt_is_repeated_once_and_marked() {
     let world = World::new(policy(), vec![say("Hello.")], vec![(0, says("m0", "Hi."))]);
-    let (_, _) = killed(&world, 2_300);
+    let (_, _) = killed(&world, 3_500);
     let marks: Vec<_> = world.ground().seen.iter().map(|seen| seen.marked).collect();
     assert_eq!(marks, [false, true]);
 }
@@ -109,7 +145,7 @@ fn crash_deliver_o_a_chunk_without_a_receipt_is_repeated_once_and_marked() {
 fn crash_deliver_o_a_key_shows_it_once() {
     let world = World::new(policy(), vec![say("Hello.")], vec![(0, says("m0", "Hi."))]);
     let world = World { keyed: true, ..world };
-    let (_, _) = killed(&world, 2_300);
+    let (_, _) = killed(&world, 3_500);
     assert_eq!(world.ground().seen.len(), 1);
 }
 
@@ -118,7 +154,7 @@ fn crash_deliver_o_a_key_shows_it_once() {
 fn crash_deliver_o_a_possible_repeat_stays_one_after_a_failed_attempt() {
     let world = World::new(policy(), vec![say("Hello.")], vec![(0, says("m0", "Hi."))]);
     world.ground().send_troubles = [None, Some(SendTrouble::Unreachable), None].into();
-    let (_, _) = killed(&world, 2_300);
+    let (_, _) = killed(&world, 3_500);
     let marks: Vec<_> = world.ground().seen.iter().map(|seen| seen.marked).collect();
     assert_eq!(marks, [false, true]);
 }

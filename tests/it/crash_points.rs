@@ -40,7 +40,7 @@ impl Truth {
 fn prefix(whole: &MemoryLog, count: usize) -> Arc<MemoryLog> {
     let events = whole.events();
     let log = MemoryLog::from_events(events[..count].to_vec());
-    let copy = |blob| drop(log.put_blob(&whole.blob(blob).unwrap()).unwrap());
+    let copy = |blob| assert_eq!(log.put_blob(&whole.blob(blob).unwrap()).unwrap(), blob);
     for recorded in log.events() {
         match recorded.event {
             Event::SystemPromptBuilt(event) => copy(event.prompt),

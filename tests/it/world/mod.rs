@@ -7,6 +7,7 @@ mod tools;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -14,13 +15,13 @@ use herm::approval::Verdict;
 use herm::context::Plain;
 use herm::providers::{BoxFuture, Deadlines, LoadedMessage, Provider};
 use herm::runtime::{
-    ApprovalQuestion, Clock, Error, Models, People, Ports, PromptSource, Sessions, TokioClock,
+    ApprovalQuestion, Clock, Error, Models, People, Ports, PromptSource, Sessions, TokioClock, Watch,
 };
 use herm::tools::{OutputLimits, Services, Tool};
 use herm_replay::log::{self, Log};
 use herm_replay::reducer::{SessionState, evolve};
 use herm_schema::events::*;
-use herm_schema::{CallRef, Micros, SessionId, StreamPos};
+use herm_schema::{CallRef, Micros, Recorded, SessionId, StreamPos};
 
 pub use model::{Reply, ScriptedModel, Trouble, call, say};
 pub use platform::{RecordingPlatform, Seen, SendTrouble};
@@ -29,6 +30,9 @@ pub use platform::{RecordingPlatform, Seen, SendTrouble};
 pub const START: Micros = Micros(1_796_000_000_000_000);
 /// Virtual time after which work that has not ended never will.
 const FOREVER: Duration = Duration::from_secs(7 * 86_400);
+
+/// Events of one life, at most.
+const EVENTS_MAX: u32 = 20_000;
 
 /// What a person does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -120,7 +124,7 @@ impl World {
             platform: Arc::new(platform),
             redact: Arc::new(str::to_owned),
             load: loader(log.clone()),
-            watch: Arc::new(()),
+            watch: Arc::new(Patience::default()),
             home: "/nowhere/herm".into(),
             log,
         }
@@ -290,6 +294,17 @@ struct FixedPrompt;
 impl PromptSource for FixedPrompt {
     fn build(&self, _: &SessionState) -> String {
         "You are herm.".to_owned()
+    }
+}
+
+/// Ends a life that goes in circles without time passing.
+#[derive(Default)]
+struct Patience(AtomicU32);
+
+impl Watch for Patience {
+    fn event(&self, _: &Recorded, _: &SessionState) {
+        let events = self.0.fetch_add(1, Ordering::Relaxed);
+        assert!(events < EVENTS_MAX, "more than {EVENTS_MAX} events in one life");
     }
 }
 

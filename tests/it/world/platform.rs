@@ -62,14 +62,14 @@ impl Platform for RecordingPlatform {
             };
             let failed = |class, retry_after| Err(SendFailure { class, message: "no".into(), retry_after });
             let soon = Some(Duration::from_secs(10));
-            tokio::time::sleep(Duration::from_millis(200)).await;
+            tokio::time::sleep(Duration::from_secs(1)).await;
             match trouble {
                 Some(SendTrouble::Unreachable) => return failed(DeliveryFailure::Unreachable, soon),
                 Some(SendTrouble::Gone) => return failed(DeliveryFailure::Gone, None),
                 Some(SendTrouble::PanicBefore) => panic!("the platform panics"),
                 Some(SendTrouble::LostReceipt | SendTrouble::PanicAfter) | None => self.show(outgoing),
             }
-            tokio::time::sleep(Duration::from_millis(200)).await;
+            tokio::time::sleep(Duration::from_secs(1)).await;
             match trouble {
                 Some(SendTrouble::PanicAfter) => panic!("the platform panics"),
                 Some(SendTrouble::LostReceipt) => failed(DeliveryFailure::Unknown, soon),

@@ -18,7 +18,8 @@ pub struct ScriptedTool {
     ground: Arc<Mutex<Ground>>,
 }
 
-/// `look` and `post` run beside anything, `save` beside other paths, `send` alone.
+/// `look` and `post` run beside anything, `save` beside other paths, `send` alone. What became of
+/// a `post` can be found out later if it took effect; of a `send`, never.
 pub fn all(ground: &Arc<Mutex<Ground>>) -> Vec<Arc<dyn Tool>> {
     let tool = |name, effect, concurrency| -> Arc<dyn Tool> {
         Arc::new(ScriptedTool { name, effect, concurrency, ground: ground.clone() })
@@ -112,6 +113,8 @@ impl Tool for ScriptedTool {
         let recovered = match (self.effect, done) {
             (EffectClass::Checkable, true) => Recovered::Finished(self.result(arguments)),
             (EffectClass::Checkable, false) => Recovered::NotDone,
+            // Its spool, as it were, kept the outcome.
+            (EffectClass::Once, true) if self.name == "post" => Recovered::Finished(self.result(arguments)),
             _ => Recovered::Unknown,
         };
         Box::pin(async { recovered })
