@@ -415,7 +415,7 @@ async fn a_session_that_was_released_but_is_still_held_stays_the_same() {
     let (log, sessions) = sessions(&world, |_| {});
     let handle = sessions.open(opened(), policy()).await.unwrap();
     sessions.release(handle.id());
-    let again = sessions.resume(handle.id()).await.unwrap();
+    let again = sessions.resume(handle.id(), None).await.unwrap();
     ask(&again, "one").await;
     ask(&handle, "two").await;
     handle.idle().await.unwrap();
