@@ -11,7 +11,7 @@ use herm_schema::events::{EffectClass, ToolStatus};
 use herm_schema::{BlobRef, CallRef, StreamPos, Text};
 use tokio::time::Instant;
 
-use super::{Outcome, Run, Task};
+use super::{Outcome, Run, Task, spool};
 use crate::tools::{Recovered, Tool, ToolContext, ToolResult};
 
 /// Results above this size are blobs, in bytes.
@@ -94,7 +94,7 @@ async fn outcome(
 }
 
 fn context(run: &Run, call: CallRef, cwd: PathBuf) -> ToolContext {
-    let spool = run.ports.home.join("spool").join(run.session.to_string()).join(call.to_string());
+    let spool = spool::of_call(&run.ports.home, run.session, call);
     ToolContext {
         session: run.session,
         call,

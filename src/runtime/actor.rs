@@ -8,7 +8,7 @@ use futures_util::FutureExt;
 use herm_replay::log::{Append, Committed, Expect, Log};
 use herm_replay::reducer::{Command, Effect, EffectId, SessionState, barrier, decide, evolve, owed};
 use herm_schema::events::MessageReceived;
-use herm_schema::{IdempotencyKey, Micros, NewEvent, Position, Recorded, SessionId};
+use herm_schema::{Event, IdempotencyKey, Micros, NewEvent, Position, Recorded, SessionId};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -279,6 +279,9 @@ impl Actor {
         for recorded in &committed.events {
             evolve(&mut self.state, recorded);
             self.ports.watch.event(recorded, &self.state);
+            if let Event::TurnEnded(_) = recorded.event {
+                effects::spool::tidy(&self.ports.home, self.id, self.ports.limits.bytes_max);
+            }
         }
         let open = self.state.has_open_work();
         self.work.send_if_modified(|work| std::mem::replace(work, open) != open);

@@ -1,12 +1,11 @@
 //! Between the runtime and the one task that prints and reads: a channel, and the runtime's traits
 //! over it.
 
-use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use herm_replay::reducer::SessionState;
-use herm_replay::reducer::state::Phase;
+use herm_replay::reducer::state::{Body, Phase};
 use herm_schema::events::*;
 use herm_schema::{CallRef, Event, Recorded, SessionId};
 use tokio::sync::{mpsc, oneshot};
@@ -52,8 +51,6 @@ pub struct Link {
     said: mpsc::Sender<Said>,
     /// Whether there is somebody to ask.
     attended: bool,
-    /// Names of the tool calls that run.
-    running: Mutex<HashMap<CallRef, String>>,
     /// Why the turn whose answer is being delivered ends.
     ending: Mutex<ExitReason>,
 }
@@ -63,7 +60,7 @@ impl Link {
     pub fn new(attended: bool) -> (Self, mpsc::Receiver<Said>) {
         let (said, heard) = mpsc::channel(WAITING_MAX);
         let ending = Mutex::new(ExitReason::Answered);
-        (Self { said, attended, running: Mutex::default(), ending }, heard)
+        (Self { said, attended, ending }, heard)
     }
 
     fn say(&self, happening: Happening) {
@@ -75,10 +72,6 @@ impl Link {
         self.say(Happening::Notice(text.into()));
     }
 
-    fn running(&self) -> std::sync::MutexGuard<'_, HashMap<CallRef, String>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn ending(&self) -> std::sync::MutexGuard<'_, ExitReason> {
         self.ending.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -88,12 +81,11 @@ impl Watch for Link {
     fn event(&self, recorded: &Recorded, state: &SessionState) {
         match &recorded.event {
             Event::ToolCallStarted(event) => {
-                self.running().insert(event.call, event.name.clone());
                 let preview = preview(&event.arguments.0);
                 self.say(Happening::ToolStarted { name: event.name.clone(), preview });
             }
             Event::ToolCallFinished(event) => {
-                let name = self.running().remove(&event.call).unwrap_or_else(|| "tool".to_owned());
+                let name = name_of(state, event.call);
                 let elapsed = Duration::from_micros(event.elapsed_us);
                 self.say(Happening::ToolFinished { name, status: event.status, elapsed });
                 if event.recovered {
@@ -143,6 +135,17 @@ impl Watch for Link {
     fn broken(&self, _: SessionId, reason: &str) {
         drop(self.said.try_send(Said::Broken(reason.to_owned())));
     }
+}
+
+/// The tool that a call was for: the answer that asked for it still stands in the conversation.
+fn name_of(state: &SessionState, call: CallRef) -> String {
+    let asked = state.view.iter().rev().find_map(|entry| match &entry.body {
+        Body::Assistant { message, .. } if entry.at == call.message => {
+            message.calls.get(usize::from(call.index))
+        }
+        _ => None,
+    });
+    asked.map_or_else(|| "tool".to_owned(), |asked| asked.name.clone())
 }
 
 fn skip_words(reason: SkipReason) -> &'static str {
