@@ -24,10 +24,10 @@ pub fn run(request: StreamPos, call: CallRef, state: &SessionState, run: Run) ->
             () = run.cancel.cancelled() => return Outcome::Cancelled,
             decision = run.ports.people.approve(&question) => decision,
         };
-        if decision == (Decision::Allowed { scope: GrantScope::Always }) {
-            if let Err(error) = remember(&run, request, &profile, &question).await {
-                return Outcome::Fault(error.to_string());
-            }
+        if decision == (Decision::Allowed { scope: GrantScope::Always })
+            && let Err(error) = remember(&run, request, &profile, &question).await
+        {
+            return Outcome::Fault(error.to_string());
         }
         let by = if decision == Decision::Expired { DecidedBy::Silence } else { DecidedBy::Person };
         Outcome::Command(Command::ApprovalAnswered { request, decision, by })

@@ -86,7 +86,7 @@ impl Actor {
             tokio::select! {
                 biased;
                 received = mail.recv(), if open => match received {
-                    Some(Mail::Command { command, key, answer }) => self.take(command, key, answer).await?,
+                    Some(Mail::Command { command, key, answer }) => self.take(*command, key, answer).await?,
                     Some(Mail::State { answer }) => drop(answer.send(self.state.clone())),
                     None => open = false,
                 },
@@ -118,10 +118,10 @@ impl Actor {
         });
         for effect in owed {
             let id = effect.id();
-            if let Effect::RunTool { stop: true, .. } = effect {
-                if let Some(running) = self.running.get(&id) {
-                    running.cancel.cancel();
-                }
+            if let Effect::RunTool { stop: true, .. } = effect
+                && let Some(running) = self.running.get(&id)
+            {
+                running.cancel.cancel();
             }
             if effect != Effect::Advance && !self.running.contains_key(&id) {
                 let inherited = effect.intent().is_some_and(|intent| intent <= self.inherited);

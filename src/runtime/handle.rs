@@ -10,7 +10,7 @@ use super::Error;
 /// What reaches an actor from outside.
 pub(super) enum Mail {
     Command {
-        command: Command,
+        command: Box<Command>,
         key: Option<IdempotencyKey>,
         answer: oneshot::Sender<Result<Vec<Recorded>, Error>>,
     },
@@ -68,6 +68,7 @@ impl SessionHandle {
     /// The rejection, or that of the log.
     pub async fn send(&self, command: Command, key: Option<IdempotencyKey>) -> Result<Vec<Recorded>, Error> {
         let (answer, wait) = oneshot::channel();
+        let command = Box::new(command);
         self.mailbox.send(Mail::Command { command, key, answer }).await.map_err(|_| self.gone())?;
         wait.await.map_err(|_| self.gone())?
     }
