@@ -98,7 +98,7 @@ impl Actor {
             tokio::select! {
                 biased;
                 received = mail.recv(), if open => match received {
-                    Some(Mail::Command { command, key, answer }) => self.take(command, key, answer).await?,
+                    Some(Mail::Command { command, key, answer }) => self.take(*command, key, answer).await?,
                     Some(Mail::State { answer }) => drop(answer.send(self.state.clone())),
                     None => open = false,
                 },

@@ -11,7 +11,7 @@ use super::Error;
 #[expect(clippy::large_enum_variant, reason = "commands are nearly all of it")]
 pub(super) enum Mail {
     Command {
-        command: Command,
+        command: Box<Command>,
         key: Option<IdempotencyKey>,
         answer: oneshot::Sender<Result<Vec<Recorded>, Error>>,
     },
@@ -69,6 +69,7 @@ impl SessionHandle {
     /// The rejection, or that of the log.
     pub async fn send(&self, command: Command, key: Option<IdempotencyKey>) -> Result<Vec<Recorded>, Error> {
         let (answer, wait) = oneshot::channel();
+        let command = Box::new(command);
         self.mailbox.send(Mail::Command { command, key, answer }).await.map_err(|_| self.gone())?;
         wait.await.map_err(|_| self.gone())?
     }
