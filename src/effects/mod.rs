@@ -10,6 +10,7 @@ mod deliver;
 mod load;
 mod prepare_call;
 mod run_tool;
+mod veil;
 
 pub use ask_approval::profile_stream;
 
