@@ -38,6 +38,10 @@ pub fn run(intent: StreamPos, purpose: ModelPurpose, state: &SessionState, run: 
         let command = match answer {
             Ok(answer) => Command::ModelAnswered { intent, answer: redacted(answer, &run.ports.redact) },
             Err(mut failure) => {
+                if failure.status.is_none() && !loaded.choice.base_url.is_empty() {
+                    // Where nobody answered, the address is what may be wrong.
+                    failure.message = format!("{} (at {})", failure.message, loaded.choice.base_url);
+                }
                 failure.message = (run.ports.redact)(&failure.message);
                 Command::ModelFailed { intent, failure }
             }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use herm_replay::log::{Error, Log};
+use herm_replay::log::Error;
 use herm_replay::reducer::command::ToolOutcome;
 use herm_replay::reducer::state::CallStatus;
 use herm_replay::reducer::{Command, SessionState};
