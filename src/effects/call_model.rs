@@ -1,14 +1,15 @@
 //! A model call: the request is built from the state, sent, and its answer taken back, redacted.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use herm_replay::reducer::{Command, SessionState, transcript};
 use herm_schema::events::*;
-use herm_schema::{JsonText, StreamPos};
+use herm_schema::{JsonText, SessionId, StreamPos};
 
-use super::{Outcome, Run, Task, load};
+use super::veil::Veil;
+use super::{Outcome, Run, Shown, Task, load};
 use crate::providers::{Answer, CallContext, Delta};
-use crate::runtime::Redact;
+use crate::runtime::{Ports, Redact};
 
 pub fn run(intent: StreamPos, purpose: ModelPurpose, state: &SessionState, run: Run) -> Task {
     let request = transcript::request(state, purpose);
@@ -25,15 +26,22 @@ pub fn run(intent: StreamPos, purpose: ModelPurpose, state: &SessionState, run: 
             Ok(loaded) => loaded,
             Err(error) => return Outcome::Fault(error.to_string()),
         };
-        let context = context(&run);
+        let veil = Arc::new(Mutex::new(Veil::new(Arc::clone(&run.ports.redact))));
+        let context = context(&run, &veil);
         let answer = tokio::select! {
             biased;
             () = run.cancel.cancelled() => return Outcome::Cancelled,
             answer = provider.call(&loaded, context) => answer,
         };
+        let left = veil.lock().unwrap_or_else(PoisonError::into_inner).end();
+        left.into_iter().for_each(|delta| show(&run.shown, &run.ports, run.session, delta));
         let command = match answer {
             Ok(answer) => Command::ModelAnswered { intent, answer: redacted(answer, &run.ports.redact) },
             Err(mut failure) => {
+                if failure.status.is_none() && !loaded.choice.base_url.is_empty() {
+                    // Where nobody answered, the address is what may be wrong.
+                    failure.message = format!("{} (at {})", failure.message, loaded.choice.base_url);
+                }
                 failure.message = (run.ports.redact)(&failure.message);
                 Command::ModelFailed { intent, failure }
             }
@@ -47,18 +55,24 @@ fn failed(intent: StreamPos, class: FailureClass, message: String) -> Outcome {
     Outcome::Command(Command::ModelFailed { intent, failure })
 }
 
-fn context(run: &Run) -> CallContext {
+fn context(run: &Run, veil: &Arc<Mutex<Veil>>) -> CallContext {
     let (shown, ports, session) = (run.shown.clone(), Arc::clone(&run.ports), run.session);
+    let veil = Arc::clone(veil);
     CallContext {
         cancel: run.cancel.clone(),
         deadlines: run.ports.deadlines,
         show: Arc::new(move |delta| {
-            if let Delta::Text(text) = &delta {
-                shown.push(text);
-            }
-            ports.watch.delta(session, &delta);
+            let ripe = veil.lock().unwrap_or_else(PoisonError::into_inner).push(delta);
+            ripe.into_iter().for_each(|delta| show(&shown, &ports, session, delta));
         }),
     }
+}
+
+fn show(shown: &Shown, ports: &Ports, session: SessionId, delta: Delta) {
+    if let Delta::Text(text) = &delta {
+        shown.push(text);
+    }
+    ports.watch.delta(session, &delta);
 }
 
 /// Secrets never reach the log, whoever said them.

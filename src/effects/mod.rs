@@ -11,6 +11,7 @@ mod load;
 mod prepare_call;
 mod run_tool;
 pub mod spool;
+mod veil;
 
 pub use ask_approval::profile_stream;
 

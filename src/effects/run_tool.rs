@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use herm_replay::log::{Error, Log};
+use herm_replay::log::Error;
 use herm_replay::reducer::command::ToolOutcome;
 use herm_replay::reducer::state::CallStatus;
 use herm_replay::reducer::{Command, SessionState, notices};
 use herm_schema::events::{EffectClass, ToolStatus};
-use herm_schema::{BlobRef, CallRef, StreamPos, Text};
+use herm_schema::{CallRef, StreamPos, Text};
 use tokio::time::Instant;
 
 use super::{Outcome, Run, Task, spool};
@@ -45,7 +45,13 @@ pub fn run(intent: StreamPos, call: CallRef, state: &SessionState, run: Run) -> 
         let (result, recovered) = match found {
             Found::Result(result) => (result, false),
             Found::Recovered(result) => (result, true),
-            Found::Unknown => return Outcome::Command(Command::ToolInDoubt { intent }),
+            Found::Unknown => {
+                // What it printed is nobody's result, but it stays: without secrets.
+                if let Err(error) = clean(&run, &context.spool) {
+                    tracing::warn!(%error, "cannot take secrets out of an output");
+                }
+                return Outcome::Command(Command::ToolInDoubt { intent });
+            }
         };
         let elapsed_us = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX);
         match keep(&run, &context.spool, result, recovered, elapsed_us) {
@@ -107,8 +113,8 @@ fn context(run: &Run, call: CallRef, cwd: PathBuf) -> ToolContext {
     }
 }
 
-/// Takes secrets out of a result and puts what is large into the blob store. The spool may go
-/// when the outcome is recorded; until then a restart still needs it.
+/// Takes secrets out of a result and puts what is large into the blob store. The spool stays, for
+/// a restart before the outcome is recorded, and because the model may have been told its path.
 fn keep(
     run: &Run,
     spool: &Path,
@@ -122,35 +128,40 @@ fn keep(
         true => Text::Stored(log.put_blob(text.as_bytes())?),
         false => Text::Inline(text),
     };
-    let full = result.full.as_deref().map(|path| whole(run, log, spool, path)).transpose()?;
+    clean(run, spool)?;
+    let full = result.full.as_deref().map(|path| log.put_blob_file(path)).transpose()?;
     let status: ToolStatus = result.status;
     Ok(ToolOutcome { status, shown, full, recovered, elapsed_us })
 }
 
-/// The whole output without secrets, line by line, so that its size does not matter.
-fn whole(run: &Run, log: &dyn Log, spool: &Path, path: &Path) -> Result<BlobRef, Error> {
+/// Puts the output in the spool in the place of itself without secrets, line by line, so that its
+/// size does not matter.
+fn clean(run: &Run, spool: &Path) -> Result<(), Error> {
     use std::io::{BufRead, BufReader, BufWriter, Write};
-    let clean = spool.join("redacted");
+    let (output, redacted) = (spool.join("output"), spool.join("redacted"));
+    if !output.exists() {
+        return Ok(());
+    }
     let copy = || -> std::io::Result<()> {
-        let mut reader = BufReader::new(std::fs::File::open(path)?);
-        let mut writer = BufWriter::new(std::fs::File::create(&clean)?);
+        let mut reader = BufReader::new(std::fs::File::open(&output)?);
+        let mut writer = BufWriter::new(std::fs::File::create(&redacted)?);
         let mut line = Vec::new();
         loop {
             line.clear();
             // Bounded: a line without an end is cut where it would fill the memory.
             let read = std::io::Read::take(&mut reader, LINE_BYTES_MAX).read_until(b'\n', &mut line)?;
             if read == 0 {
-                return writer.flush();
+                writer.flush()?;
+                return std::fs::rename(&redacted, &output);
             }
-            writer.write_all((run.ports.redact)(&String::from_utf8_lossy(&line)).as_bytes())?;
+            // Most lines hold no secret, and not every output is text: those stay as they are.
+            let text = String::from_utf8_lossy(&line);
+            let clean = (run.ports.redact)(&text);
+            let same = clean == text;
+            writer.write_all(if same { &line } else { clean.as_bytes() })?;
         }
     };
-    copy().map_err(|error| Error::Io {
-        operation: "copy",
-        path: path.to_owned(),
-        reason: error.to_string(),
-    })?;
-    log.put_blob_file(&clean)
+    copy().map_err(|error| Error::Io { operation: "copy", path: output.clone(), reason: error.to_string() })
 }
 
 /// Longest piece of output that is looked through for secrets at once, in bytes.

@@ -97,9 +97,14 @@ impl Watch for Link {
             Event::CommandBlocked(event) => self.notice(format!("blocked: {}", event.rule)),
             Event::ModelCallFailed(event) => {
                 self.say(Happening::Retracted);
-                if let FailureAction::Retry { .. } = event.action {
-                    self.notice(format!("trying again: {}", event.failure.message));
-                }
+                let status =
+                    event.failure.status.map(|status| format!("HTTP {status}: ")).unwrap_or_default();
+                let next = match event.action {
+                    FailureAction::Retry { .. } => "; trying again",
+                    FailureAction::Compress => "; making the conversation shorter",
+                    FailureAction::GiveUp => "",
+                };
+                self.notice(format!("the model call failed: {status}{}{next}", event.failure.message));
             }
             Event::ModelCallAborted(_) => self.say(Happening::Retracted),
             Event::CompressionFinished(event) => {

@@ -55,7 +55,7 @@ async fn converse(prepared: &Prepared) -> Result<Exit, Failure> {
         None if attended => interactive(&mut talk, prepared).await?,
         None => {
             let inputs = editor::plain(std::io::BufReader::new(std::io::stdin()))?;
-            talk.converse(inputs, &mut view(prepared, Output::Plain)).await?
+            talk.converse(inputs, true, &mut view(prepared, Output::Plain)).await?
         }
     };
     drop(follower);
@@ -75,7 +75,7 @@ async fn interactive(talk: &mut Talk<'_>, prepared: &Prepared) -> Result<Exit, F
     })?;
     let mut view = view(prepared, Output::Above(printer.clone()));
     talk.greet(&mut view)?;
-    let exit = talk.converse(inputs, &mut view).await;
+    let exit = talk.converse(inputs, false, &mut view).await;
     printer.finish();
     exit
 }

@@ -105,19 +105,29 @@ impl<'a> Talk<'a> {
         Ok(self.last_exit.map_or(Exit::Failed, Exit::of_turn))
     }
 
-    /// A conversation, until the person leaves or there is nothing more to read.
+    /// A conversation, until the person leaves or there is nothing more to read. Lines of a pipe are
+    /// taken one by one, each when the one before has been answered: they are no interruptions.
     ///
     /// # Errors
     /// When nothing can be printed.
-    pub async fn converse(&mut self, mut inputs: Inputs, view: &mut View) -> Result<Exit, Failure> {
+    pub async fn converse(
+        &mut self,
+        mut inputs: Inputs,
+        one_by_one: bool,
+        view: &mut View,
+    ) -> Result<Exit, Failure> {
         let mut reading = true;
+        let mut waiting = one_by_one;
         loop {
             let handle = self.handle.clone();
             let next = tokio::select! {
                 biased;
                 Some(said) = self.heard.recv() => self.hear(said, view, Some(&mut inputs)).await?,
-                input = inputs.recv(), if reading => match input {
-                    Some(Input::Line(line)) => self.typed(&line, view).await?,
+                input = inputs.recv(), if reading && !waiting => match input {
+                    Some(Input::Line(line)) => {
+                        waiting = one_by_one;
+                        self.typed(&line, view).await?
+                    }
                     Some(Input::CtrlC) => self.ctrl_c(view).await?,
                     Some(Input::Eof) | None => {
                         reading = false;
@@ -128,12 +138,16 @@ impl<'a> Talk<'a> {
                     signal?;
                     self.ctrl_c(view).await?
                 }
-                ended = handle.idle(), if !reading => {
+                ended = handle.idle(), if !reading || waiting => {
                     ended?;
                     while let Ok(said) = self.heard.try_recv() {
                         self.hear(said, view, None).await?;
                     }
-                    Next::Leave(self.last_exit.map_or(Exit::Ok, Exit::of_turn))
+                    waiting = false;
+                    match reading {
+                        true => Next::Stay,
+                        false => Next::Leave(self.last_exit.map_or(Exit::Ok, Exit::of_turn)),
+                    }
                 }
             };
             if let Next::Leave(exit) = next {

@@ -11,9 +11,12 @@ use serde_json::{Value as Json, json};
 
 use super::escape::{escaped, json_line};
 use super::lines::{Lines, cut};
+use crate::entry::Exit;
 
 /// Cells of a line that a preview may take beside its mark and name.
 const PREVIEW_MARGIN: usize = 6;
+/// Cells before the text of a notice.
+const NOTICE_MARGIN: usize = 4;
 
 /// Something that happens and that somebody may want to see.
 #[derive(Clone, Debug, PartialEq)]
@@ -221,8 +224,12 @@ impl View {
             Happening::TurnEnded { text, reason } => {
                 self.answer.clear();
                 self.fall_silent()?;
-                if !text.is_empty() {
-                    writeln!(self.out, "{}", escaped(text.trim_end_matches('\n')))?;
+                let text = escaped(text.trim_end_matches('\n'));
+                // What herm says instead of an answer is none: `$(herm chat -q …)` stays empty.
+                match Exit::of_turn(*reason) {
+                    _ if text.is_empty() => {}
+                    Exit::Ok | Exit::LimitReached => writeln!(self.out, "{text}")?,
+                    _ => writeln!(self.err, "{text}")?,
                 }
                 self.ended(*reason)
             }
@@ -266,12 +273,7 @@ impl View {
                 };
                 self.aside(colour, &format!("  {mark} {}  {}", cut(name, self.columns()), duration(*elapsed)))
             }
-            Happening::Notice(text) => {
-                for line in escaped(text).lines() {
-                    self.aside(YELLOW, &format!("  ! {line}"))?;
-                }
-                Ok(())
-            }
+            Happening::Notice(text) => self.notice(text),
             Happening::ApprovalAsked(question) => self.approval(question),
             Happening::Asked { question, choices } => self.asked(question, choices),
             Happening::Text(_)
@@ -281,13 +283,31 @@ impl View {
         }
     }
 
+    /// Wrapped, so that a long one stays readable beside its mark.
+    fn notice(&mut self, text: &str) -> io::Result<()> {
+        for line in text.lines() {
+            let mut lines = Lines::new(self.columns().saturating_sub(NOTICE_MARGIN));
+            let mut wrapped = lines.push(line);
+            wrapped.extend(lines.end());
+            for (number, part) in wrapped.iter().enumerate() {
+                let mark = if number == 0 { "!" } else { " " };
+                self.aside(YELLOW, &format!("  {mark} {part}"))?;
+            }
+        }
+        Ok(())
+    }
+
     fn approval(&mut self, question: &ApprovalQuestion) -> io::Result<()> {
         self.aside(BOLD, &format!("  ? {} wants to run", cut(&question.tool, self.columns())))?;
         // Whole, however long: nobody can agree to what they are not shown.
         for line in escaped(&question.subject).lines() {
             self.aside("", &format!("      {line}"))?;
         }
-        self.aside(DIM, &format!("    {} ({})", escaped(&question.reason), escaped(&question.rule)))?;
+        let rule = match question.rule.as_str() {
+            "" => String::new(),
+            rule => format!(" ({})", escaped(rule)),
+        };
+        self.aside(DIM, &format!("    {}{rule}", escaped(&question.reason)))?;
         let choices = format!(
             "    [o]nce  [s]ession  [a]lways: {}  [d]eny   ({}; silence is no)",
             cut(&question.pattern, self.columns()),
