@@ -17,8 +17,20 @@ fn writer() {
         return;
     };
     let seed = std::env::var("HERM_KILL_SEED").unwrap().parse().unwrap();
-    let failure = exercise(Path::new(&folder), seed, std::io::stderr()).unwrap_err();
+    // A power cut may take what was only queued: then those lines are not written.
+    let disk_only = std::env::var("HERM_KILL_DISK_ONLY").is_ok();
+    let failure = exercise(Path::new(&folder), seed, disk_only, std::io::stderr()).unwrap_err();
     panic!("the writer ended by itself: {failure}");
+}
+
+/// Not a test of its own either: checks an image for `tests/power/run`.
+#[test]
+fn checker() {
+    let Ok(folder) = std::env::var("HERM_CHECK_FOLDER") else {
+        return;
+    };
+    let lines = std::fs::read_to_string(std::env::var("HERM_CHECK_LINES").unwrap()).unwrap();
+    check_exercise(Path::new(&folder), &lines).unwrap();
 }
 
 #[test]

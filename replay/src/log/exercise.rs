@@ -24,9 +24,12 @@ pub type Failure = String;
 
 /// Appends events to the log in `folder` until it is killed or the log fails.
 ///
+/// With `disk_only` the lines are only of those that were acknowledged as being on the disk, as a power
+/// cut may take the others.
+///
 /// # Errors
 /// When the log does not open, an append fails, or `out` does not take a line.
-pub fn exercise(folder: &Path, seed: u64, mut out: impl Write) -> Result<(), Failure> {
+pub fn exercise(folder: &Path, seed: u64, disk_only: bool, mut out: impl Write) -> Result<(), Failure> {
     // Small segments and an eager index, so that a short life meets rolls and flushes too.
     let options = Options { segment_bytes: 1 << 20, index_from_events: 64, ..Options::new(folder) };
     let log = SegmentLog::open(options).map_err(|error| error.to_string())?;
@@ -40,13 +43,15 @@ pub fn exercise(folder: &Path, seed: u64, mut out: impl Write) -> Result<(), Fai
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             number += 1;
             let answer = answer.clone();
-            log.submit(exercise_append(seed, number, state >> 33), Box::new(move |r| drop(answer.send(r))));
+            let append = exercise_append(seed, number, state >> 33);
+            let told = !disk_only || append.durability == Durability::Disk;
+            log.submit(append, Box::new(move |result| drop(answer.send((told, result)))));
             open += 1;
         }
-        let committed =
-            answers.recv().map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
+        let (told, result) = answers.recv().map_err(|error| error.to_string())?;
+        let committed = result.map_err(|error| error.to_string())?;
         open -= 1;
-        for event in &committed.events {
+        for event in committed.events.iter().filter(|_| told) {
             let payload = codec::encode_event(&event.event).map_err(|error| error.to_string())?;
             let line = format!("{} {}\n", event.envelope.position, Digest::of(&payload));
             out.write_all(line.as_bytes()).map_err(|error| error.to_string())?;

@@ -37,6 +37,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crossbeam_channel::Sender;
+use herm_schema::codec::RawRecord;
 use herm_schema::{BlobRef, Position, StreamId, StreamPos};
 
 pub use overlay::{Entry, Place, Pointer};
@@ -157,6 +158,23 @@ impl SegmentLog {
     pub fn backup(&self, folder: &Path) -> Result<Position, Error> {
         self.seal()?;
         super::backup::copy(&self.shared, folder)
+    }
+
+    /// Gives every record from `from` on to `each`, checked and not decoded; how many there were.
+    ///
+    /// # Errors
+    /// Damage, or what `each` returns.
+    pub fn scan(
+        &self,
+        from: Position,
+        each: &mut dyn FnMut(&RawRecord<'_>) -> Result<(), Error>,
+    ) -> Result<u64, Error> {
+        let mut records = reading::AllRecords::new(Arc::clone(&self.shared), from);
+        let mut count = 0;
+        while records.step_raw(|record| each(record))?.is_some() {
+            count += 1;
+        }
+        Ok(count)
     }
 
     /// Waits until the index covers everything that is on the disk, or is given up.

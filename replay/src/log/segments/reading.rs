@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use herm_schema::codec::RawRecord;
 use herm_schema::{Position, Recorded, StreamId, StreamPos};
 
 use super::indexing::{Answer, Question};
@@ -84,6 +85,20 @@ impl AllRecords {
 
     fn step(&mut self) -> Result<Option<Recorded>, Error> {
         loop {
+            match self.step_raw(|record| decode(record))? {
+                Some(Some(recorded)) => return Ok(Some(recorded)),
+                Some(None) => {}
+                None => return Ok(None),
+            }
+        }
+    }
+
+    /// Gives the next record to `with`, checked and not decoded; `None` at the end.
+    pub(crate) fn step_raw<T>(
+        &mut self,
+        with: impl FnOnce(&RawRecord<'_>) -> Result<T, Error>,
+    ) -> Result<Option<T>, Error> {
+        loop {
             if self.expected > self.snapshot.last {
                 return self.damage.take().map_or(Ok(None), Err);
             }
@@ -107,9 +122,7 @@ impl AllRecords {
                         return Err(damaged(expected, reason));
                     }
                     self.expected = position.next();
-                    if let Some(recorded) = decode(&record)? {
-                        return Ok(Some(recorded));
-                    }
+                    return with(&record).map(Some);
                 }
                 Err(Bad::Record(bad)) => return Err(damaged(self.expected, bad.to_string())),
                 Err(Bad::Io(error)) => {
