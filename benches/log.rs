@@ -89,7 +89,9 @@ fn committer(jobs: &Receiver<Waiting>, write: &mut impl FnMut(&[Waiting])) {
         let mut group = vec![first];
         group.extend(jobs.try_iter().take(GROUP_EVENTS_MAX - 1));
         write(&group);
-        group.into_iter().for_each(|(_, answer)| drop(answer.send(())));
+        for (_, answer) in group {
+            let _ = answer.send(());
+        }
     }
 }
 

@@ -1,5 +1,12 @@
 //! The default log over a simulated disk: power cuts at every operation, and every other fault.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "a test fails by panicking"
+)]
+
 use std::path::Path;
 use std::sync::{Arc, mpsc};
 

@@ -2,6 +2,8 @@
 //!
 //! A walk asks the reducer random commands that fit what is owed. A failure prints its seed.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a failed test is a panic")]
+
 mod support;
 
 use std::collections::{BTreeMap, BTreeSet};

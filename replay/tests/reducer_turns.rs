@@ -1,5 +1,7 @@
 //! The turn of the seeds' chapter 3, rule by rule.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a failed test is a panic")]
+
 mod support;
 
 use herm_replay::reducer::command::Prepared;

@@ -6,8 +6,9 @@ use super::{Outcome, Run, Task};
 use crate::tools;
 
 pub fn run(state: &SessionState, run: Run) -> Task {
-    let prompt = (run.ports.redact)(&run.ports.prompt.build(state));
+    let state = state.clone();
     Box::pin(async move {
+        let prompt = (run.ports.redact)(&run.ports.prompt.build(&state));
         let table = &run.ports.tools;
         let definitions = serde_json::to_string(&tools::definitions(table)).unwrap_or_default();
         let blobs = run.ports.log.put_blob(prompt.as_bytes()).and_then(|prompt| {

@@ -75,8 +75,9 @@ pub fn run(effect: Effect, state: &SessionState, run: Run) -> Task {
             let until = *until;
             Box::pin(async move {
                 tokio::select! {
-                    () = tokio::time::sleep(run.ports.clock.left(until)) => Outcome::Due,
+                    biased;
                     () = run.cancel.cancelled() => Outcome::Cancelled,
+                    () = tokio::time::sleep(run.ports.clock.left(until)) => Outcome::Due,
                 }
             })
         }
@@ -93,10 +94,12 @@ pub fn run(effect: Effect, state: &SessionState, run: Run) -> Task {
         Effect::AskApproval { request, call, .. } => ask_approval::run(*request, *call, state, run),
         Effect::RunTool { intent, call, .. } => run_tool::run(*intent, *call, state, run),
         Effect::PlanDelivery { text, .. } => {
-            let capabilities = run.ports.platform.capabilities();
-            let chunks = plan::chunks(text, capabilities.message_chars_max);
-            let command = Command::DeliveryPrepared { chunks, keyed: capabilities.keyed };
-            Box::pin(async move { Outcome::Command(command) })
+            let text = text.clone();
+            Box::pin(async move {
+                let capabilities = run.ports.platform.capabilities();
+                let chunks = plan::chunks(&text, capabilities.message_chars_max);
+                Outcome::Command(Command::DeliveryPrepared { chunks, keyed: capabilities.keyed })
+            })
         }
         Effect::Deliver { intent, delivery, chunk, .. } => {
             let intent = *intent;

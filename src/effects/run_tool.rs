@@ -1,20 +1,23 @@
 //! A tool call: run, or after a restart found out about; its result redacted and kept.
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::Duration;
 
 use herm_replay::log::{Error, Log};
 use herm_replay::reducer::command::ToolOutcome;
 use herm_replay::reducer::state::CallStatus;
-use herm_replay::reducer::{Command, SessionState};
+use herm_replay::reducer::{Command, SessionState, notices};
 use herm_schema::events::{EffectClass, ToolStatus};
 use herm_schema::{BlobRef, CallRef, StreamPos, Text};
+use tokio::time::Instant;
 
 use super::{Outcome, Run, Task};
 use crate::tools::{Recovered, Tool, ToolContext, ToolResult};
 
 /// Results above this size are blobs, in bytes.
 const INLINE_BYTES_MAX: usize = 32 << 10;
+/// How long a tool that is told to stop may take to do so, before the turn goes on without it.
+const STOP_GRACE: Duration = Duration::from_secs(30);
 
 pub fn run(intent: StreamPos, call: CallRef, state: &SessionState, run: Run) -> Task {
     let found = state.call(call).and_then(|call| match &call.status {
@@ -34,7 +37,12 @@ pub fn run(intent: StreamPos, call: CallRef, state: &SessionState, run: Run) -> 
         };
         let arguments = serde_json::from_str(&arguments).unwrap_or_default();
         let begun = Instant::now();
-        let (result, recovered) = match outcome(&**tool, &arguments, effect, &context, run.inherited).await {
+        let found = tokio::select! {
+            biased;
+            found = outcome(&**tool, &arguments, effect, &context, run.inherited) => found,
+            () = overdue(&run) => Found::Result(stopped(notices::OUTCOME_UNKNOWN.to_owned())),
+        };
+        let (result, recovered) = match found {
             Found::Result(result) => (result, false),
             Found::Recovered(result) => (result, true),
             Found::Unknown => return Outcome::Command(Command::ToolInDoubt { intent }),
@@ -45,6 +53,16 @@ pub fn run(intent: StreamPos, call: CallRef, state: &SessionState, run: Run) -> 
             Err(error) => Outcome::Fault(error.to_string()),
         }
     })
+}
+
+/// Ends when a tool has been told to stop and has not.
+async fn overdue(run: &Run) {
+    run.cancel.cancelled().await;
+    tokio::time::sleep(STOP_GRACE).await;
+}
+
+fn stopped(shown: String) -> ToolResult {
+    ToolResult { status: ToolStatus::Interrupted, shown, full: None }
 }
 
 enum Found {
@@ -67,6 +85,10 @@ async fn outcome(
             Recovered::Unknown => return Found::Unknown,
             Recovered::NotDone => {}
         }
+    }
+    if inherited && context.cancel.is_cancelled() {
+        // Interrupted, then restarted: what did not take effect is not begun now.
+        return Found::Result(stopped(notices::skipped("Not run: the user interrupted.")));
     }
     Found::Result(tool.run(arguments, context).await)
 }

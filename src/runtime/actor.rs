@@ -1,6 +1,6 @@
 //! One session's task: the only writer of its stream.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
@@ -37,7 +37,8 @@ pub(super) struct Actor {
     state: SessionState,
     /// Intents up to here were written by a process that is gone.
     inherited: Position,
-    running: HashMap<EffectId, Running>,
+    /// In the order of the names, so that the same events always cancel in the same order.
+    running: BTreeMap<EffectId, Running>,
     tasks: JoinSet<(EffectId, Outcome)>,
     work: watch::Sender<bool>,
     /// What comes before everything that was left open.
@@ -53,7 +54,7 @@ impl Actor {
         work: watch::Sender<bool>,
     ) -> Self {
         let inherited = state.head.position;
-        let (running, tasks) = (HashMap::new(), JoinSet::new());
+        let (running, tasks) = (BTreeMap::new(), JoinSet::new());
         Self { id, ports, state, inherited, running, tasks, work, first }
     }
 
@@ -129,10 +130,10 @@ impl Actor {
         });
         for effect in owed {
             let id = effect.id();
-            if let Effect::RunTool { stop: true, .. } = effect {
-                if let Some(running) = self.running.get(&id) {
-                    running.cancel.cancel();
-                }
+            if let Effect::RunTool { stop: true, .. } = effect
+                && let Some(running) = self.running.get(&id)
+            {
+                running.cancel.cancel();
             }
             if effect != Effect::Advance && !self.running.contains_key(&id) {
                 let inherited = effect.intent().is_some_and(|intent| intent <= self.inherited);
@@ -166,8 +167,11 @@ impl Actor {
     ) -> Result<(), Error> {
         let (id, outcome) = match done {
             Ok((task, (id, outcome))) => {
-                if self.running.get(&id).is_some_and(|running| running.task == task) {
+                let current = self.running.get(&id).is_some_and(|running| running.task == task);
+                if current {
                     self.running.remove(&id);
+                } else if matches!(outcome, Outcome::Fault(_)) {
+                    return Ok(());
                 }
                 (id, outcome)
             }

@@ -1,7 +1,8 @@
 //! Blobs: bytes kept once, in a file named by their hash, `blobs/ab/<hash>`.
 //!
-//! A blob is on the disk before `put` returns, and so before any event can name it. A crash leaves
-//! at most a `.tmp` file, which the next `put` of the same bytes overwrites.
+//! A blob is on the disk before `put` returns, and so before any event can name it. It is written
+//! under its own name at once: its hash tells whether it is whole, so a crash leaves at most a
+//! damaged file that no event names and that the next `put` of the same bytes replaces.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -35,37 +36,39 @@ impl Blobs {
         let blob = BlobRef::of(bytes);
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         // Whatever stands there and is not these bytes, such as a damaged blob, is replaced.
-        if self.get(blob).is_err() {
-            self.write(blob, bytes)?;
-            return Ok(blob);
-        }
-        // Whoever wrote it may have been killed before its name was on the disk.
-        for folder in [self.shelf(blob.hash), self.folder.clone()] {
-            self.disk.sync_folder(&folder).map_err(|error| Error::io("sync", &folder, &error))?;
-        }
+        let there = self.get(blob).is_ok();
+        self.keep(blob, bytes, there).map_err(|(path, error)| match error.kind() {
+            std::io::ErrorKind::StorageFull => Error::Full {
+                free_bytes: self.disk.free_bytes(&self.folder).unwrap_or(0),
+                needed_bytes: bytes.len() as u64,
+                path,
+            },
+            _ => Error::io("write", &path, &error),
+        })?;
         Ok(blob)
     }
 
-    fn write(&self, blob: BlobRef, bytes: &[u8]) -> Result<(), Error> {
+    /// Bytes first, names last: a journal that has the file has its folders with it, and a wait for
+    /// the disk is only paid once. A blob that is there is synced as well, because whoever wrote it
+    /// may have been killed before it was on the disk.
+    fn keep(&self, blob: BlobRef, bytes: &[u8], there: bool) -> Result<(), (PathBuf, std::io::Error)> {
         let shelf = self.shelf(blob.hash);
         let path = shelf.join(blob.hash.to_string());
-        let fresh = !self.disk.exists(&shelf);
-        let steps = || {
-            if fresh {
-                self.disk.create_folder(&shelf)?;
-                self.disk.sync_folder(&self.folder)?;
-                self.disk.sync_folder(self.folder.parent().unwrap_or(&self.folder))?;
+        let file = || {
+            if there {
+                return self.disk.open(&path, false)?.sync();
             }
-            super::disk::replace(self.disk.as_ref(), &path, bytes)
+            self.disk.create_folder(&shelf)?;
+            let file = self.disk.create(&path)?;
+            file.write_at(0, bytes)?;
+            file.sync()
         };
-        steps().map_err(|error| match error.kind() {
-            std::io::ErrorKind::StorageFull => Error::Full {
-                path: path.clone(),
-                free_bytes: self.disk.free_bytes(&self.folder).unwrap_or(0),
-                needed_bytes: bytes.len() as u64,
-            },
-            _ => Error::io("write", &path, &error),
-        })
+        file().map_err(|error| (path.clone(), error))?;
+        let above = self.folder.parent().unwrap_or(&self.folder);
+        for folder in [&shelf, &self.folder, above] {
+            self.disk.sync_folder(folder).map_err(|error| (folder.to_owned(), error))?;
+        }
+        Ok(())
     }
 
     pub(crate) fn get(&self, blob: BlobRef) -> Result<Vec<u8>, Error> {

@@ -30,7 +30,10 @@ pub fn run(open: Factory<'_>) {
     }
 }
 
-const CHECKS: &[(&str, fn(Factory<'_>))] = &[
+/// One promise, tried on logs of a factory.
+type Check = fn(Factory<'_>);
+
+const CHECKS: &[(&str, Check)] = &[
     ("positions are dense, and events read back as they were said", positions_are_dense),
     ("a stale expectation fails with the current position", stale_expectations_fail),
     ("a known key answers with what it recorded, before the expectation is looked at", keys_are_known),

@@ -3,7 +3,7 @@
 //! Reads only; needs no lock. What is found is named by position, stream and place, and what can
 //! still be read is said in ranges. `repair` works from the same report.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -127,7 +127,6 @@ pub fn verify(folder: &Path) -> Result<Report, Error> {
         manifest,
         durable: mark.durable,
         streams: BTreeMap::new(),
-        holed: BTreeSet::new(),
         open_append: None,
         segment: Position(1),
     };
@@ -146,8 +145,6 @@ struct Looking {
     durable: Position,
     expected: Position,
     streams: BTreeMap<StreamId, (StreamPos, Digest)>,
-    /// Streams whose next record cannot be checked against the one before.
-    holed: BTreeSet<StreamId>,
     /// Where the append begins whose end has not been seen: its position, offset, and what is left.
     open_append: Option<(Position, u64, StreamId, u32)>,
     segment: Position,
@@ -192,9 +189,8 @@ impl Looking {
             );
             return;
         }
-        let in_order = position == expected && expected == self.expected;
         self.expected = position.next();
-        self.chain(record, offset, in_order);
+        self.chain(record, offset);
         if let Err(error) = record.decode() {
             let whole = (offset, record.bytes as u64);
             self.find(Kind::Undecodable, position, position, Some(stream), whole, &error.to_string());
@@ -204,7 +200,7 @@ impl Looking {
         self.readable(position);
     }
 
-    fn chain(&mut self, record: &RawRecord<'_>, offset: u64, in_order: bool) {
+    fn chain(&mut self, record: &RawRecord<'_>, offset: u64) {
         let envelope = &record.envelope;
         let (position, stream) = (envelope.position, envelope.stream);
         let before = self.streams.insert(stream, (envelope.stream_pos, envelope.chain));
@@ -214,12 +210,11 @@ impl Looking {
             !self.manifest.lost.is_empty() || self.report.findings.iter().any(|f| f.kind != Kind::Unchained);
         if envelope.stream_pos != last.next() {
             // Where positions are missing, so are stream positions; that has been told.
-            if !(holes && envelope.stream_pos > last) || (in_order && !holes) {
+            if !holes || envelope.stream_pos <= last {
                 let reason =
                     format!("stream position {} stands where {} belongs", envelope.stream_pos, last.next());
                 self.find(Kind::Unchained, position, position, Some(stream), whole, &reason);
             }
-            self.holed.insert(stream);
         } else if !record.follows(chain) {
             self.find(Kind::Unchained, position, position, Some(stream), whole, "its chain does not follow");
         }

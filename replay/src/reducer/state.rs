@@ -237,6 +237,8 @@ pub struct Delivery {
 pub struct Chunk {
     pub text: String,
     pub attempts: u32,
+    /// An earlier attempt may have reached the person.
+    pub uncertain: bool,
     pub status: ChunkStatus,
 }
 

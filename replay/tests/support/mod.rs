@@ -1,5 +1,6 @@
 //! A session on a log in memory, asked command by command; and what every test needs to say.
 #![allow(dead_code, reason = "each test binary uses its own part of it")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a failed test is a panic")]
 
 use herm_replay::log::memory::MemoryLog;
 use herm_replay::log::{Append, Durability, Expect, Log};

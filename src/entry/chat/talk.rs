@@ -80,11 +80,11 @@ impl<'a> Talk<'a> {
         loop {
             tokio::select! {
                 biased;
-                said = self.heard.recv() => if let Some(said) = said {
+                Some(said) = self.heard.recv() => {
                     if let Next::Leave(exit) = self.hear(said, view, None).await? {
                         return Ok(exit);
                     }
-                },
+                }
                 signal = tokio::signal::ctrl_c() => {
                     signal?;
                     interrupts += 1;

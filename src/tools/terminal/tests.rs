@@ -207,8 +207,8 @@ fn the_schema_offers_exactly_the_foreground_parameters() {
 
 #[test]
 fn a_timeout_is_bounded() {
-    assert_eq!(timeout(None).as_secs(), TIMEOUT_DEFAULT_S);
-    assert_eq!(timeout(Some(0)).as_secs(), 1);
-    assert_eq!(timeout(Some(u64::MAX)).as_secs(), TIMEOUT_MAX_S);
+    assert_eq!(tool().timeout(None).as_secs(), TIMEOUT_DEFAULT_S);
+    assert_eq!(tool().timeout(Some(0)).as_secs(), 1);
+    assert_eq!(tool().timeout(Some(u64::MAX)).as_secs(), TIMEOUT_MAX_S);
     assert_eq!(from_home("~x/y"), Path::new("~x/y"));
 }

@@ -85,7 +85,7 @@ impl AllRecords {
 
     fn step(&mut self) -> Result<Option<Recorded>, Error> {
         loop {
-            match self.step_raw(|record| decode(record))? {
+            match self.step_raw(decode)? {
                 Some(Some(recorded)) => return Ok(Some(recorded)),
                 Some(None) => {}
                 None => return Ok(None),

@@ -9,6 +9,8 @@ use crate::reducer::state::*;
 
 /// Attempts at one chunk, after which it has failed for good.
 pub const ATTEMPTS_MAX: u32 = 12;
+/// Wait after a failure of herm's own before a chunk is sent again.
+const FAULT_RETRY_US: u64 = 30_000_000;
 
 /// The last word is owed, and its first chunk is on its way: one wait for the disk, not two.
 pub fn prepared(state: &SessionState, chunks: Vec<String>, keyed: bool) -> Result<Vec<Event>, Rejection> {
@@ -43,7 +45,8 @@ pub fn next_attempt(state: &SessionState, stamp: Stamp) -> Option<Vec<Event>> {
         if let Some((index, chunk)) = next
             && matches!(chunk.status, ChunkStatus::Due { not_before } if not_before <= stamp.now)
         {
-            return Some(vec![attempt(*id, index as u16, chunk.attempts.saturating_add(1), false)]);
+            let repeat = chunk.uncertain && !delivery.keyed;
+            return Some(vec![attempt(*id, index as u16, chunk.attempts.saturating_add(1), repeat)]);
         }
     }
     None
@@ -83,9 +86,22 @@ pub fn failed(
     message: String,
     retry_at: Option<Micros>,
 ) -> Result<Vec<Event>, Rejection> {
-    let Sent { delivery, chunk, attempts, .. } = sent(state, intent)?;
-    let retry_at = retry_at.filter(|_| attempts < ATTEMPTS_MAX);
+    let Sent { delivery, chunk, attempts, keyed } = sent(state, intent)?;
+    let may_repeat =
+        class != DeliveryFailure::Unknown || keyed || policy(state) == DeliveryPolicy::AtLeastOnce;
+    let retry_at = retry_at.filter(|_| may_repeat && attempts < ATTEMPTS_MAX);
     Ok(vec![DeliveryFailed { delivery, chunk, class, message, retry_at }.into()])
+}
+
+/// herm failed while it was being sent: like a failure that leaves open whether it was.
+pub fn faulted(state: &SessionState, intent: StreamPos, stamp: Stamp) -> Result<Vec<Event>, Rejection> {
+    let message = "herm failed while sending".to_owned();
+    let retry_at = Some(stamp.now.plus(FAULT_RETRY_US));
+    failed(state, intent, DeliveryFailure::Unknown, message, retry_at)
+}
+
+fn policy(state: &SessionState) -> DeliveryPolicy {
+    state.policy.as_ref().map_or(DeliveryPolicy::AtLeastOnce, |policy| policy.delivery)
 }
 
 /// Sent or not, nobody knows. With a key it is sent again under the same one, as the same attempt;
@@ -95,8 +111,7 @@ pub fn uncertain(state: &SessionState, intent: StreamPos) -> Result<Vec<Event>, 
     if keyed {
         return Err(Rejection::NothingDue);
     }
-    let policy = state.policy.as_ref().map_or(DeliveryPolicy::AtLeastOnce, |policy| policy.delivery);
-    Ok(match policy {
+    Ok(match policy(state) {
         DeliveryPolicy::AtLeastOnce => vec![attempt(delivery, chunk, attempts.saturating_add(1), true)],
         DeliveryPolicy::AtMostOnce => {
             let message = "sent or not, a restart came between; the policy is not to repeat".to_owned();

@@ -105,6 +105,7 @@ pub fn end(state: &SessionState, reason: EndReason) -> Result<Vec<Event>, Reject
     match (state.ended, &state.turn) {
         (Some(reason), _) => Err(Rejection::Ended { reason }),
         (None, Some(_)) => Err(Rejection::WorkOpen),
+        (None, None) if !state.queue.is_empty() => Err(Rejection::WorkOpen),
         (None, None) => Ok(vec![SessionEnded { reason, state: Some(state.digest()) }.into()]),
     }
 }

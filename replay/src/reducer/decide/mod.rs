@@ -51,7 +51,7 @@ pub fn decide(state: &SessionState, command: Command, stamp: Stamp) -> Result<Ve
         Command::CallPrepared { call, verdict } => tool::prepared(state, call, verdict),
         Command::ApprovalAnswered { request, decision, by } => tool::approval(state, request, decision, by),
         Command::ToolFinished { intent, outcome } => tool::finished(state, intent, outcome),
-        Command::ToolInDoubt { intent } => tool::in_doubt(state, intent),
+        Command::ToolInDoubt { intent } => tool::in_doubt(state, intent, super::notices::IN_DOUBT),
         Command::DeliveryPrepared { chunks, keyed } => delivery::prepared(state, chunks, keyed),
         Command::Delivered { intent, platform_message_id } => {
             delivery::delivered(state, intent, platform_message_id)
@@ -60,7 +60,7 @@ pub fn decide(state: &SessionState, command: Command, stamp: Stamp) -> Result<Ve
             delivery::failed(state, intent, class, message, retry_at)
         }
         Command::DeliveryUncertain { intent } => delivery::uncertain(state, intent),
-        Command::Fault { effect, message } => resume::fault(state, effect, message),
+        Command::Fault { effect, message } => resume::fault(state, effect, message, stamp),
     }?;
     Ok(place(state, events))
 }

@@ -3,7 +3,8 @@
 use herm_schema::Event;
 use herm_schema::events::*;
 
-use super::tool;
+use super::{delivery, tool};
+use crate::reducer::command::Stamp;
 use crate::reducer::effect::EffectId;
 use crate::reducer::notices;
 use crate::reducer::rejection::Rejection;
@@ -53,10 +54,23 @@ fn close_call(call: &CallState) -> Option<Event> {
 }
 
 /// A fault is recorded with the outcome of what it struck, so that nothing stays open.
-pub fn fault(state: &SessionState, effect: EffectId, message: String) -> Result<Vec<Event>, Rejection> {
-    let turn = state.turn.as_ref().ok_or(Rejection::NothingRunning)?;
+/// A delivery may fault when no turn runs any more.
+pub fn fault(
+    state: &SessionState,
+    effect: EffectId,
+    message: String,
+    stamp: Stamp,
+) -> Result<Vec<Event>, Rejection> {
+    let sending = match effect {
+        EffectId::Deliver(intent) => delivery::faulted(state, intent, stamp).unwrap_or_default(),
+        _ => Vec::new(),
+    };
+    let Some(turn) = &state.turn else {
+        return if sending.is_empty() { Err(Rejection::NothingRunning) } else { Ok(sending) };
+    };
     let during = effect.name().to_owned();
     let mut events: Vec<Event> = vec![TurnFaulted { during, message }.into()];
+    events.extend(sending);
     match (effect, &turn.phase) {
         (EffectId::CallModel(intent), Phase::Calling(running)) if running.at == intent => {
             events
@@ -71,7 +85,8 @@ pub fn fault(state: &SessionState, effect: EffectId, message: String) -> Result<
             events.push(ToolCallSkipped { call, reason: SkipReason::Faulted, shown }.into());
         }
         (EffectId::RunTool(intent), Phase::Tools(_)) => {
-            events.extend(tool::in_doubt(state, intent).unwrap_or_default());
+            let unknown = tool::in_doubt(state, intent, notices::OUTCOME_UNKNOWN);
+            events.extend(unknown.unwrap_or_default());
         }
         (EffectId::AskApproval(request), Phase::Tools(_)) => {
             let expired = tool::approval(state, request, Decision::Expired, DecidedBy::Silence);

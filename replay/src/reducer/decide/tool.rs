@@ -85,7 +85,7 @@ pub fn finished(
     Ok(vec![ToolCallFinished { call, status, shown, full, recovered, elapsed_us }.into()])
 }
 
-pub fn in_doubt(state: &SessionState, intent: StreamPos) -> Result<Vec<Event>, Rejection> {
+pub fn in_doubt(state: &SessionState, intent: StreamPos, shown: &str) -> Result<Vec<Event>, Rejection> {
     let call = started(state, intent)?;
-    Ok(vec![ToolCallInDoubt { call, shown: notices::IN_DOUBT.to_owned() }.into()])
+    Ok(vec![ToolCallInDoubt { call, shown: shown.to_owned() }.into()])
 }

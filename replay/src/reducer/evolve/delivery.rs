@@ -8,7 +8,12 @@ use crate::reducer::state::*;
 
 pub fn planned(state: &mut SessionState, at: Placed, event: &DeliveryPlanned) {
     let due = || ChunkStatus::Due { not_before: Micros(0) };
-    let chunks = event.chunks.iter().map(|text| Chunk { text: text.clone(), attempts: 0, status: due() });
+    let chunks = event.chunks.iter().map(|text| Chunk {
+        text: text.clone(),
+        attempts: 0,
+        uncertain: false,
+        status: due(),
+    });
     let delivery = Delivery {
         planned: at.position,
         target: event.target.clone(),
@@ -28,6 +33,7 @@ pub fn attempted(state: &mut SessionState, at: Placed, event: &DeliveryAttempted
     let chunk = state.deliveries.get_mut(&event.delivery);
     if let Some(chunk) = chunk.and_then(|delivery| delivery.chunks.get_mut(usize::from(event.chunk))) {
         chunk.attempts = event.attempt;
+        chunk.uncertain |= event.possible_repeat;
         chunk.status = ChunkStatus::Attempted {
             intent: at.pos,
             position: at.position,
@@ -45,6 +51,12 @@ pub fn failed(state: &mut SessionState, event: &DeliveryFailed) {
         Some(not_before) => ChunkStatus::Due { not_before },
         None => ChunkStatus::Failed,
     };
+    if event.class == DeliveryFailure::Unknown {
+        let chunks = state.deliveries.get_mut(&event.delivery).map(|delivery| &mut delivery.chunks);
+        if let Some(chunk) = chunks.and_then(|chunks| chunks.get_mut(usize::from(event.chunk))) {
+            chunk.uncertain = true;
+        }
+    }
     settle(state, event.delivery, event.chunk, status);
     if event.retry_at.is_none() {
         // The rest of an answer makes no sense without this part of it.

@@ -104,6 +104,10 @@ pub fn faulted(state: &mut SessionState) {
     if let Some(turn) = &mut state.turn {
         turn.faults = turn.faults.saturating_add(1);
         if turn.faults >= limit {
+            if let Phase::Closing { text, .. } = &mut turn.phase {
+                // Not even its last word can be prepared: it stays in the log, and the turn ends.
+                text.clear();
+            }
             turn.stop.get_or_insert(ExitReason::RepeatedFaults);
         }
     }
