@@ -45,7 +45,7 @@ Examples:
     #[command(after_help = "\
 Examples:
   herm sessions show last
-  herm sessions show 0196f3 --full
+  herm sessions show 20261130-2010 --full
   herm sessions show last --json")]
     Show {
         /// Its id, the beginning of it, or `last`.
