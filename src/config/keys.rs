@@ -31,6 +31,9 @@ impl Key {
     }
 }
 
+/// How alike a suggestion must be, from 0 to 1; below, it confuses more than it helps.
+const LIKENESS_MIN: f64 = 0.75;
+
 /// The row of `path`.
 pub fn find(path: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| key.path == path)
@@ -41,12 +44,29 @@ pub fn is_section(path: &str) -> bool {
     KEYS.iter().any(|key| key.path.strip_prefix(path).is_some_and(|rest| rest.starts_with('.')))
 }
 
+/// Every section, from the outside in.
+pub fn sections() -> Vec<&'static str> {
+    let mut found: Vec<&'static str> = Vec::new();
+    for key in KEYS {
+        let dots = key.path.char_indices().filter(|(_, c)| *c == '.');
+        found.extend(dots.filter_map(|(at, _)| key.path.get(..at)));
+    }
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// The section that `path` most looks like; `None` if none looks like it.
+pub fn nearest_section(path: &str) -> Option<&'static str> {
+    let score = |section: &str| strsim::jaro_winkler(section, path);
+    let best = sections().into_iter().max_by(|a, b| score(a).total_cmp(&score(b)))?;
+    (score(best) >= LIKENESS_MIN).then_some(best)
+}
+
 /// The known key that `path` most looks like; `None` if none looks like it.
 ///
 /// A name that is right but in the wrong section is found before one that is merely spelt alike.
 pub fn nearest(path: &str) -> Option<&'static str> {
-    /// Below this, a suggestion confuses more than it helps.
-    const LIKENESS_MIN: f64 = 0.75;
     let name = |path: &'static str| path.rsplit('.').next().unwrap_or(path);
     let wanted = path.rsplit('.').next().unwrap_or(path);
     if let Some(key) = KEYS.iter().find(|key| name(key.path) == wanted) {
@@ -211,5 +231,7 @@ mod tests {
         assert_eq!(nearest("max_turns"), Some("agent.max_turns"));
         assert_eq!(nearest("agent.max_turn"), Some("agent.max_turns"));
         assert_eq!(nearest("zzz"), None);
+        assert_eq!(nearest_section("agnet"), Some("agent"));
+        assert_eq!(nearest_section("zzz"), None);
     }
 }

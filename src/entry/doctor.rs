@@ -7,10 +7,12 @@ use std::path::Path;
 use clap::Args;
 use serde::Serialize;
 
-use super::{Exit, Failure, Out, Start};
+use super::{Exit, Failure, Out, Start, engine};
 use crate::config::{Home, Loaded};
+use crate::providers::resolve;
 
 mod machine;
+mod records;
 
 /// Look at everything that herm needs, and say what to do where something is missing.
 #[derive(Args, Debug)]
@@ -90,6 +92,9 @@ fn checks<'a>(home: &'a Home, loaded: &'a Result<Loaded, Failure>) -> Vec<Check<
         Check::new("secrets", || machine::private(&home.env_file())),
         Check::new("file system", move || machine::file_system(home, unsafe_allowed)),
         Check::new("disk", || machine::disk(home)),
+        Check::new("lock", || records::lock(home)),
+        Check::new("log", || records::log(home)),
+        Check::new("model", || model(loaded)),
         Check::new("terminal", machine::terminal),
         Check::new("editor", machine::editor),
     ]
@@ -103,6 +108,35 @@ fn configuration(loaded: &Result<Loaded, Failure>) -> Finding {
         }
         Err(failure) => Finding::of(failure),
     }
+}
+
+/// What to run when the model cannot be had.
+const MODEL_FIX: &str = "herm config explain model   # or: herm chat --provider offline";
+
+/// Which model would be called, why, and whether it answers.
+fn model(loaded: &Result<Loaded, Failure>) -> Finding {
+    let Ok(loaded) = loaded else {
+        return Finding::problem("cannot be found out before the configuration is valid", None);
+    };
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return Finding::problem(format!("no thread for the network: {error}"), None),
+    };
+    runtime.block_on(async {
+        let resolved = match engine::model(loaded).await {
+            Ok(resolved) => resolved,
+            Err(failure) => return Finding::of(&failure.hint(MODEL_FIX)),
+        };
+        let chosen =
+            format!("`{}` of {} ({})", resolved.choice.model, resolved.choice.provider, resolved.why);
+        match resolve::reachable(&resolved).await {
+            Ok(how) => Finding::ok(format!("{chosen}\n{how}")),
+            Err(why) => Finding::problem(
+                format!("{chosen}\nno answer: {}", loaded.redactor.redact(&why)),
+                Some(MODEL_FIX.into()),
+            ),
+        }
+    })
 }
 
 /// Runs the checks and prints each as soon as it is known. Any problem makes the exit status 1.
@@ -217,6 +251,7 @@ PROBLEM  provider no answer
         let (_, configuration) = findings.next().unwrap();
         assert_eq!(configuration.level, Level::Problem);
         assert!(configuration.what.contains("modle"), "{configuration:?}");
-        assert!(findings.count() >= 5);
+        let (_, model) = findings.find(|(name, _)| *name == "model").unwrap();
+        assert_eq!(model.level, Level::Problem);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use herm_replay::log;
+use herm_replay::{log, projections};
 
 use super::Exit;
 use super::chat::escape::escaped;
@@ -35,8 +35,13 @@ impl Failure {
 
     /// Whether all that went wrong is that nobody reads our output any more.
     pub fn is_closed_pipe(&self) -> bool {
-        let kind = self.error.downcast_ref::<io::Error>().map(io::Error::kind);
-        kind == Some(io::ErrorKind::BrokenPipe)
+        let closed = |kind| kind == Some(io::ErrorKind::BrokenPipe);
+        self.error.chain().any(|cause| {
+            closed(cause.downcast_ref::<io::Error>().map(io::Error::kind))
+                || closed(
+                    cause.downcast_ref::<serde_json::Error>().and_then(serde_json::Error::io_error_kind),
+                )
+        })
     }
 
     /// Prints it. There is nobody to tell if that fails.
@@ -72,16 +77,44 @@ impl From<io::Error> for Failure {
 
 impl From<log::Error> for Failure {
     fn from(error: log::Error) -> Self {
-        use log::Error as E;
-        let exit = match error {
-            E::Locked { .. } => Exit::HomeLocked,
-            E::Damaged { .. } | E::Undecodable { .. } | E::BlobDamaged { .. } | E::BlobMissing { .. } => {
-                Exit::LogDamaged
+        Self { exit: log_exit(&error), hint: log_hint(&error), error: error.into() }
+    }
+}
+
+impl From<projections::Error> for Failure {
+    fn from(error: projections::Error) -> Self {
+        use projections::Error as E;
+        let (exit, hint) = match &error {
+            E::Log { source } => (log_exit(source), log_hint(source)),
+            E::Busy { .. } => (Exit::HomeLocked, Some("herm doctor".into())),
+            E::Parked { name, .. } => (Exit::Failed, Some(format!("herm projections rebuild {name}"))),
+            E::Unknown { .. } => (Exit::Usage, Some("herm projections status".into())),
+            E::NoSession { .. } => (Exit::Failed, Some("herm sessions list".into())),
+            E::Store { projection, .. } => {
+                (Exit::Failed, Some(format!("herm projections rebuild {projection}")))
             }
-            _ => Exit::Failed,
+            E::Io { .. } => (Exit::Failed, Some("herm doctor".into())),
         };
-        let hint = log_hint(&error);
         Self { exit, hint, error: error.into() }
+    }
+}
+
+impl From<anyhow::Error> for Failure {
+    fn from(error: anyhow::Error) -> Self {
+        let log = error.chain().find_map(|cause| cause.downcast_ref::<log::Error>());
+        let (exit, hint) = log.map_or((Exit::Failed, None), |log| (log_exit(log), log_hint(log)));
+        Self { exit, hint, error }
+    }
+}
+
+fn log_exit(error: &log::Error) -> Exit {
+    use log::Error as E;
+    match error {
+        E::Locked { .. } => Exit::HomeLocked,
+        E::Damaged { .. } | E::Undecodable { .. } | E::BlobDamaged { .. } | E::BlobMissing { .. } => {
+            Exit::LogDamaged
+        }
+        _ => Exit::Failed,
     }
 }
 

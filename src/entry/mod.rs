@@ -13,9 +13,17 @@ mod diagnostics;
 mod doctor;
 pub mod engine;
 mod exit;
+mod export;
 mod failure;
+mod log;
 mod out;
+mod projections;
+mod replay;
+mod search;
+mod sessions;
 mod start;
+mod store;
+mod time;
 
 pub use exit::Exit;
 pub use failure::Failure;

@@ -36,6 +36,11 @@ impl Out {
         self.to.write_all(text.as_bytes())
     }
 
+    /// For those who write by themselves.
+    pub fn writer(&mut self) -> &mut dyn Write {
+        &mut *self.to
+    }
+
     /// One JSON object on one line.
     ///
     /// # Errors

@@ -6,7 +6,7 @@
 mod arguments;
 pub mod editor;
 pub mod escape;
-mod lines;
+pub mod lines;
 mod link;
 pub mod questions;
 mod run;
