@@ -1,5 +1,8 @@
 //! Texts of a neutral request, fetched from the blob store.
 
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
 use herm_replay::log::{Error, Log};
 use herm_replay::reducer::request::{Message, Request};
 use herm_schema::events::ModelChoice;
@@ -12,11 +15,44 @@ use crate::providers::{LoadedMessage, LoadedRequest, ToolDefinition};
 /// # Errors
 /// When a blob is missing or damaged.
 pub fn request(log: &dyn Log, request: Request, choice: ModelChoice) -> Result<LoadedRequest, Error> {
-    let system = request.system.map(|blob| read(log, blob)).transpose()?;
-    let tools = request.tools.map(|blob| read(log, blob)).transpose()?;
-    let tools: Vec<ToolDefinition> = tools.map(|json| definitions(&json)).transpose()?.unwrap_or_default();
+    let (system, tools) = (request.system, request.tools);
+    let system = system.map(|blob| PROMPTS.get(blob, || read(log, blob))).transpose()?;
+    let tools = tools.map(|blob| OFFERS.get(blob, || definitions(&read(log, blob)?))).transpose()?;
+    let tools = tools.unwrap_or_default();
     let messages = request.messages.into_iter().map(|m| message(log, m)).collect::<Result<_, _>>()?;
     Ok(LoadedRequest { choice, system, tools, messages, output_tokens_max: request.output_tokens_max })
+}
+
+/// Blobs that are kept read, of each kind, at most: sessions side by side mostly share theirs.
+const KEPT_MAX: usize = 8;
+/// Largest blob that is kept, in bytes.
+const KEPT_BYTES_MAX: u64 = 128 << 10;
+
+static PROMPTS: Kept<String> = Kept::new();
+static OFFERS: Kept<Vec<ToolDefinition>> = Kept::new();
+
+/// What was read out of blobs not long ago. A blob never changes under its hash, so this is a
+/// cache of a pure function; every model call of a session sends the same prompt and tools.
+struct Kept<T>(Mutex<VecDeque<(BlobRef, T)>>);
+
+impl<T: Clone> Kept<T> {
+    const fn new() -> Self {
+        Self(Mutex::new(VecDeque::new()))
+    }
+
+    fn get(&self, blob: BlobRef, read: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, kept)) = lock().iter().find(|(known, _)| *known == blob) {
+            return Ok(kept.clone());
+        }
+        let value = read()?;
+        if blob.bytes <= KEPT_BYTES_MAX {
+            let mut kept = lock();
+            kept.truncate(KEPT_MAX - 1);
+            kept.push_front((blob, value.clone()));
+        }
+        Ok(value)
+    }
 }
 
 fn definitions(json: &str) -> Result<Vec<ToolDefinition>, Error> {

@@ -4,7 +4,9 @@
 //! under its own name at once: its hash tells whether it is whole, so a crash leaves at most a
 //! damaged file that no event names and that the next `put` of the same bytes replaces.
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use herm_schema::{BlobRef, Digest};
@@ -16,11 +18,19 @@ pub(crate) struct Blobs {
     disk: Arc<dyn Disk>,
     folder: PathBuf,
     /// Two threads that keep the same bytes would write the same file.
-    writing: Mutex<()>,
+    writing: Mutex<Synced>,
+}
+
+/// Names that this process has seen to be on the disk. What another left unsynced when it was
+/// killed is not among them.
+#[derive(Default)]
+struct Synced {
+    folder: bool,
+    shelves: BTreeSet<PathBuf>,
 }
 
 impl Blobs {
-    pub(crate) fn new(disk: Arc<dyn Disk>, log: &std::path::Path) -> Self {
+    pub(crate) fn new(disk: Arc<dyn Disk>, log: &Path) -> Self {
         Self { disk, folder: log.join("blobs"), writing: Mutex::default() }
     }
 
@@ -34,11 +44,11 @@ impl Blobs {
             return Err(Error::TooLarge { what: "bytes of a blob", found, limit: BLOB_BYTES_MAX });
         }
         let blob = BlobRef::of(bytes);
-        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut synced = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         // Whatever stands there and is not these bytes, such as a damaged blob, is replaced.
         let there = self.get(blob).is_ok();
-        self.keep(blob, bytes, there).map_err(|(path, error)| match error.kind() {
-            std::io::ErrorKind::StorageFull => Error::Full {
+        self.keep(blob, bytes, there, &mut synced).map_err(|(path, error)| match error.kind() {
+            io::ErrorKind::StorageFull => Error::Full {
                 free_bytes: self.disk.free_bytes(&self.folder).unwrap_or(0),
                 needed_bytes: bytes.len() as u64,
                 path,
@@ -48,10 +58,16 @@ impl Blobs {
         Ok(blob)
     }
 
-    /// Bytes first, names last: a journal that has the file has its folders with it, and a wait for
-    /// the disk is only paid once. A blob that is there is synced as well, because whoever wrote it
-    /// may have been killed before it was on the disk.
-    fn keep(&self, blob: BlobRef, bytes: &[u8], there: bool) -> Result<(), (PathBuf, std::io::Error)> {
+    /// Bytes first, names last: a journal that has the file has its folders with it, so that all but
+    /// the first wait for the disk are short. A blob that is there is synced as well, because
+    /// whoever wrote it may have been killed before it was on the disk.
+    fn keep(
+        &self,
+        blob: BlobRef,
+        bytes: &[u8],
+        there: bool,
+        synced: &mut Synced,
+    ) -> Result<(), (PathBuf, io::Error)> {
         let shelf = self.shelf(blob.hash);
         let path = shelf.join(blob.hash.to_string());
         let file = || {
@@ -64,9 +80,15 @@ impl Blobs {
             file.sync()
         };
         file().map_err(|error| (path.clone(), error))?;
-        let above = self.folder.parent().unwrap_or(&self.folder);
-        for folder in [&shelf, &self.folder, above] {
-            self.disk.sync_folder(folder).map_err(|error| (folder.to_owned(), error))?;
+        let sync = |folder: &Path| self.disk.sync_folder(folder).map_err(|error| (folder.to_owned(), error));
+        sync(&shelf)?;
+        if !synced.shelves.contains(&shelf) {
+            sync(&self.folder)?;
+            synced.shelves.insert(shelf);
+        }
+        if !synced.folder {
+            sync(self.folder.parent().unwrap_or(&self.folder))?;
+            synced.folder = true;
         }
         Ok(())
     }

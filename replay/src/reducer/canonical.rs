@@ -4,9 +4,10 @@ use serde_json::Value;
 
 /// Compact JSON with sorted keys.
 pub fn to_string(value: &Value) -> String {
-    let mut out = String::new();
+    let mut out = Vec::with_capacity(128);
     write(value, &mut out);
-    out
+    // What is written is UTF-8, all of it.
+    String::from_utf8(out).unwrap_or_default()
 }
 
 /// Canonical form of a JSON object in text; `None` if it is not one.
@@ -16,36 +17,39 @@ pub fn object(text: &str) -> Option<String> {
     value.is_object().then(|| to_string(&value))
 }
 
-fn write(value: &Value, out: &mut String) {
+fn write(value: &Value, out: &mut Vec<u8>) {
     match value {
         Value::Object(map) => {
             let mut entries: Vec<_> = map.iter().collect();
             entries.sort_by_key(|(key, _)| key.as_str());
-            out.push('{');
+            out.push(b'{');
             for (index, (key, value)) in entries.into_iter().enumerate() {
                 if index > 0 {
-                    out.push(',');
+                    out.push(b',');
                 }
-                out.push_str(&Value::from(key.as_str()).to_string());
-                out.push(':');
+                plain(key, out);
+                out.push(b':');
                 write(value, out);
             }
-            out.push('}');
+            out.push(b'}');
         }
         Value::Array(items) => {
-            out.push('[');
+            out.push(b'[');
             for (index, item) in items.iter().enumerate() {
                 if index > 0 {
-                    out.push(',');
+                    out.push(b',');
                 }
                 write(item, out);
             }
-            out.push(']');
+            out.push(b']');
         }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-            out.push_str(&value.to_string());
-        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => plain(value, out),
     }
+}
+
+/// A value that holds no others. Writing into memory does not fail.
+fn plain(value: &(impl serde::Serialize + ?Sized), out: &mut Vec<u8>) {
+    drop(serde_json::to_writer(out, value));
 }
 
 #[cfg(test)]

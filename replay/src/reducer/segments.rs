@@ -5,7 +5,11 @@
 //! themselves and, for those that name paths, by whether the paths overlap. Paths are compared by
 //! their words, not by what is on the disk: the file may not exist yet.
 
+use std::fmt;
+
 use herm_schema::events::{Concurrency, ToolCall};
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::Value;
 
 use super::state::SessionState;
 
@@ -13,17 +17,22 @@ use super::state::SessionState;
 enum Reach {
     Anything,
     Nothing,
-    Paths { paths: Vec<Vec<String>>, writes: bool },
+    Paths { paths: Vec<String>, writes: bool },
 }
 
 /// The number of the segment of each call, from 0, never decreasing.
 pub fn cut(state: &SessionState, calls: &[ToolCall]) -> Vec<u16> {
+    if let [_] = calls {
+        // Nothing is there that it could be in the way of: the usual case, and folded often.
+        return vec![0];
+    }
+    let cwd = state.opened.as_ref().map_or("/", |opened| &opened.cwd);
     let mut segments = Vec::with_capacity(calls.len());
     let mut current: Vec<Reach> = Vec::new();
     let mut number = 0u16;
     for call in calls {
         let reach = reach(state, call);
-        if current.iter().any(|other| conflict(other, &reach)) {
+        if current.iter().any(|other| conflict(cwd, other, &reach)) {
             number = number.saturating_add(1);
             current.clear();
         }
@@ -33,18 +42,18 @@ pub fn cut(state: &SessionState, calls: &[ToolCall]) -> Vec<u16> {
     segments
 }
 
-fn conflict(a: &Reach, b: &Reach) -> bool {
+fn conflict(cwd: &str, a: &Reach, b: &Reach) -> bool {
     match (a, b) {
         (Reach::Anything, _) | (_, Reach::Anything) => true,
         (Reach::Nothing, _) | (_, Reach::Nothing) => false,
         (Reach::Paths { paths: a, writes: wa }, Reach::Paths { paths: b, writes: wb }) => {
-            (*wa || *wb) && a.iter().any(|a| b.iter().any(|b| overlap(a, b)))
+            (*wa || *wb) && a.iter().any(|a| b.iter().any(|b| overlap(&words(cwd, a), &words(cwd, b))))
         }
     }
 }
 
 /// Whether one path is the other or lies below it.
-fn overlap(a: &[String], b: &[String]) -> bool {
+fn overlap(a: &[&str], b: &[&str]) -> bool {
     a.starts_with(b) || b.starts_with(a)
 }
 
@@ -56,33 +65,69 @@ fn reach(state: &SessionState, call: &ToolCall) -> Reach {
     match &tool.concurrency {
         Concurrency::Serial => Reach::Anything,
         Concurrency::Parallel => Reach::Nothing,
-        Concurrency::Paths { arguments, writes } => {
-            let cwd = state.opened.as_ref().map_or("/", |opened| &opened.cwd);
-            match paths(cwd, arguments, &call.arguments.0) {
-                Some(paths) => Reach::Paths { paths, writes: *writes },
-                None => Reach::Anything,
-            }
-        }
+        Concurrency::Paths { arguments, writes } => match paths(arguments, &call.arguments.0) {
+            Some(paths) => Reach::Paths { paths, writes: *writes },
+            None => Reach::Anything,
+        },
     }
 }
 
 /// The paths that a call names; `None` if it cannot be told which.
-fn paths(cwd: &str, arguments: &[String], json: &str) -> Option<Vec<Vec<String>>> {
-    let value: serde_json::Value = serde_json::from_str(json).ok()?;
-    let named = arguments.iter().filter_map(|argument| value.get(argument)).map(|path| path.as_str());
-    let paths: Vec<_> = named.map(|path| path.map(|path| words(cwd, path))).collect::<Option<_>>()?;
+fn paths(arguments: &[String], json: &str) -> Option<Vec<String>> {
+    let mut reader = serde_json::Deserializer::from_str(json);
+    let found = Named(arguments).deserialize(&mut reader).ok()?;
+    reader.end().ok()?;
+    let paths: Vec<String> = found.into_iter().flatten().map(text).collect::<Option<_>>()?;
     (!paths.is_empty()).then_some(paths)
 }
 
+fn text(value: Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text),
+        _ => None,
+    }
+}
+
+/// Reads the members of these names out of an object and passes over all others.
+struct Named<'a>(&'a [String]);
+
+impl<'de> DeserializeSeed<'de> for Named<'_> {
+    type Value = Vec<Option<Value>>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Named<'_> {
+    type Value = Vec<Option<Value>>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut found = vec![None; self.0.len()];
+        while let Some(name) = map.next_key::<String>()? {
+            let wanted = self.0.iter().position(|wanted| *wanted == name);
+            match wanted.and_then(|index| found.get_mut(index)) {
+                Some(slot) => *slot = Some(map.next_value()?),
+                None => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(found)
+    }
+}
+
 /// The words of an absolute path, `.` and `..` resolved.
-fn words(cwd: &str, path: &str) -> Vec<String> {
-    let mut words: Vec<String> = Vec::new();
+fn words<'a>(cwd: &'a str, path: &'a str) -> Vec<&'a str> {
+    let mut words: Vec<&str> = Vec::new();
     let base = if path.starts_with('/') || path.starts_with('~') { "" } else { cwd };
     for word in base.split('/').chain(path.split('/')) {
         match word {
             "" | "." => {}
             ".." => drop(words.pop()),
-            word => words.push(word.to_owned()),
+            word => words.push(word),
         }
     }
     words

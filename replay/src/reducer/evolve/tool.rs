@@ -77,8 +77,8 @@ pub fn finished(state: &mut SessionState, at: Placed, event: &ToolCallFinished) 
 
 fn trace_of(call: &CallState, event: &ToolCallFinished) -> CallTrace {
     let (arguments, effect) = match &call.status {
-        CallStatus::Started { arguments, effect, .. } => (arguments.0.clone(), *effect),
-        _ => (call.asked.arguments.0.clone(), EffectClass::Once),
+        CallStatus::Started { arguments, effect, .. } => (arguments, *effect),
+        _ => (&call.asked.arguments, EffectClass::Once),
     };
     let result = match &event.shown {
         Text::Inline(text) => Digest::of(text.as_bytes()),
@@ -86,7 +86,7 @@ fn trace_of(call: &CallState, event: &ToolCallFinished) -> CallTrace {
     };
     CallTrace {
         name: call.asked.name.clone(),
-        arguments: Digest::of(arguments.as_bytes()),
+        arguments: Digest::of(arguments.0.as_bytes()),
         result,
         failed: event.status != ToolStatus::Succeeded,
         repeatable: effect == EffectClass::Repeatable,
