@@ -8,7 +8,6 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::Error;
 
 /// What reaches an actor from outside.
-#[expect(clippy::large_enum_variant, reason = "commands are nearly all of it")]
 pub(super) enum Mail {
     Command {
         command: Box<Command>,
