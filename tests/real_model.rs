@@ -41,8 +41,9 @@ fn installed() -> Result<(&'static str, PathBuf), String> {
 /// Whether the library runs on this processor at all: one built for another dies of its
 /// instructions, and that says nothing about herm.
 fn works(python: &str, model: &Path) -> Result<(), String> {
+    // Long enough for every kernel that a conversation comes to.
     let script = "import sys, llama_cpp\n\
-                  llama_cpp.Llama(sys.argv[1], n_ctx=64, verbose=False)('a', max_tokens=1)";
+                  llama_cpp.Llama(sys.argv[1], n_ctx=1024, verbose=False)('a b c ' * 120, max_tokens=8)";
     let output = Command::new(python).args(["-c", script]).arg(model).output().map_err(|e| e.to_string())?;
     match output.status.success() {
         true => Ok(()),

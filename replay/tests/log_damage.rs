@@ -381,3 +381,35 @@ fn an_index_that_is_missing_or_garbage_is_built_anew() {
         assert_eq!((stats.indexed, stats.index_degraded), (Position(60), None), "garbage: {garbage}");
     }
 }
+
+#[test]
+fn an_append_that_lost_its_middle_is_known_to_have_lost_it_after_the_repair() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = SegmentLog::open(Options::new(folder.path())).unwrap();
+    log.append(append("a", vec![message("1"), message("2"), message("3")])).unwrap();
+    for number in 4..8 {
+        log.append(append("a", vec![message(&number.to_string())])).unwrap();
+    }
+    drop(log);
+    let segment = &segments(folder.path())[0];
+    let mut bytes = fs::read(segment).unwrap();
+    let (at, length) = find(&bytes, 2);
+    bytes[at + length - 1] ^= 1;
+    fs::write(segment, bytes).unwrap();
+    repair::apply(&repair::plan(folder.path()).unwrap()).unwrap();
+    let report = verify(folder.path()).unwrap();
+    assert!(report.is_sound(), "{report}");
+    let log = SegmentLog::open(Options::new(folder.path())).unwrap();
+    let left: Vec<_> = all(&log).iter().map(|event| event.envelope.position.0).collect();
+    assert_eq!(left, [1, 3, 4, 5, 6, 7]);
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_named() {
+    // A part of the system that nobody can write, not even root.
+    let error = SegmentLog::open(Options::new("/proc/herm-log")).err();
+    let Some(Error::Io { path, .. } | Error::UnsafeFileSystem { path, .. }) = error else {
+        panic!("{error:?}")
+    };
+    assert!(path.starts_with("/proc"), "{}", path.display());
+}

@@ -223,6 +223,10 @@ impl Looking {
     fn continue_append(&mut self, record: &RawRecord<'_>, offset: u64) {
         let envelope = &record.envelope;
         let left = envelope.batch_left;
+        // A repair has given up the middle of an append: that is known.
+        if self.open_append.is_some_and(|(first, ..)| self.gave_up(first, envelope.position)) {
+            self.open_append = None;
+        }
         match self.open_append {
             Some((first, at, stream, before))
                 if stream != envelope.stream || before != left.saturating_add(1) =>
@@ -244,6 +248,11 @@ impl Looking {
                 self.open_append = (left > 0).then_some((envelope.position, offset, envelope.stream, left))
             }
         }
+    }
+
+    /// Whether positions between these are known to be lost.
+    fn gave_up(&self, first: Position, position: Position) -> bool {
+        self.manifest.lost.iter().any(|lost| lost.first > first && lost.first < position)
     }
 
     /// Bytes that are no record; how many to pass over.
@@ -280,7 +289,9 @@ impl Looking {
     }
 
     fn end(&mut self) {
-        if let Some((first, at, stream, _)) = self.open_append.take() {
+        let open = self.open_append.take();
+        let end = self.manifest.past_lost(self.expected);
+        if let Some((first, at, stream, _)) = open.filter(|(first, ..)| !self.gave_up(*first, end)) {
             let claimed = self.durable >= first;
             let kind = if claimed { Kind::Incomplete } else { Kind::TornTail };
             let last = Position(self.expected.0.saturating_sub(1));

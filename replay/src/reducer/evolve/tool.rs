@@ -62,6 +62,10 @@ pub fn started(state: &mut SessionState, at: Placed, event: &ToolCallStarted) {
 
 pub fn finished(state: &mut SessionState, at: Placed, event: &ToolCallFinished) {
     let trace = call_mut(state, event.call).map(|call| trace_of(call, event));
+    if let (Some(turn), ToolStatus::Succeeded, false) = (&mut state.turn, event.status, event.recovered) {
+        // Something new was done since the last restart: it is no loop of restarts.
+        turn.resumes = 0;
+    }
     let mut notes = Vec::new();
     if let (Some(trace), Some(turn)) = (trace, &mut state.turn) {
         turn.history.push(trace);
