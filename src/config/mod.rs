@@ -29,7 +29,6 @@ pub use error::{Error, Problem};
 pub use generated::{example, json_schema};
 pub use keys::{KEYS, Key};
 pub use paths::Home;
-pub use policy::REDUCER_VERSION;
 pub use raw::RawConfig;
 pub use redact::{REDACTED, Redactor};
 pub use secret::Secret;

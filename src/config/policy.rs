@@ -1,11 +1,10 @@
 //! The policy snapshot that a session records: the configuration as far as the reducer needs it.
 
+use herm_replay::reducer::decide::REDUCER_VERSION;
 use herm_schema::events::{Limits, ModelChoice, Policy};
 
 use super::Config;
 
-/// Which decisions the reducer takes, see [`Policy::reducer_version`].
-pub const REDUCER_VERSION: u32 = 1;
 /// Faults of herm's own in one turn: one may be chance, three are not.
 const FAULTS_MAX: u32 = 3;
 /// Restarts in a row that may resume one turn; more would be a loop that kills herm each time.
