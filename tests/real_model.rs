@@ -178,4 +178,30 @@ async fn a_real_model_holds_a_conversation() {
         parameters: serde_json::json!({"type": "object", "properties": {"path": {"type": "string"}}}),
     });
     ask(&resolved, &request).await;
+    for stream in [true, false] {
+        talk(&server.base_url, &resolved.choice.model, stream);
+    }
+}
+
+/// A conversation through the binary: a question, and another in the same session.
+fn talk(base_url: &str, model: &str, stream: bool) {
+    let home = tempfile::tempdir().unwrap();
+    let settings = format!(
+        "model: {{context_window: {CONTEXT_WINDOW_TOKENS}, max_tokens: {OUTPUT_TOKENS_MAX}, stream: {stream}}}\n"
+    );
+    std::fs::write(home.path().join("config.yaml"), settings).unwrap();
+    for (question, more) in [("Say hello.", None), ("Say it again.", Some("--continue"))] {
+        let began = Instant::now();
+        let output = Command::new(env!("CARGO_BIN_EXE_herm"))
+            .args(["chat", "-q", question, "--base-url", base_url, "--model", model, "--max-turns", "4"])
+            .args(more)
+            .env("HERM_HOME", home.path())
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let (said, aside) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        println!("herm, stream {stream}, {} ms: {said:?} {aside:?}", began.elapsed().as_millis());
+        assert!(!said.trim().is_empty(), "{:?}: {aside}", output.status);
+    }
 }
