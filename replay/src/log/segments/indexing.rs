@@ -28,11 +28,6 @@ const FLUSH_ENTRIES: usize = 20_000;
 const FLUSH_AFTER: Duration = Duration::from_secs(5);
 /// Times that an index which failed is built anew, until the log is opened again.
 const REBUILDS_MAX: u32 = 2;
-/// In a burst the appenders need the processor more than the index does: it waits, up to this lag.
-const BURST_LAG_EVENTS_MAX: usize = 65_536;
-/// How long it waits at a time, and how many events in that time make a burst.
-const BURST_PAUSE: Duration = Duration::from_millis(10);
-const BURST_EVENTS_MIN: u64 = 64;
 /// Messages to the thread that wait, at most.
 const MESSAGES_MAX: usize = 256;
 
@@ -231,11 +226,8 @@ impl Work {
     }
 
     fn apply_all(&mut self, incoming: &Receiver<Message>) {
-        let mut seen = None;
         loop {
-            let burst = self.is_burst(&mut seen);
-            let pause = if burst { BURST_PAUSE } else { Duration::ZERO };
-            match incoming.recv_timeout(pause) {
+            match incoming.try_recv() {
                 Ok(Message::Ask(question, reply)) => self.answer(question, &reply),
                 Ok(Message::Grown) => self.flags.rung.store(false, Ordering::Release),
                 // Both wait for what is being done here anyway.
@@ -243,26 +235,12 @@ impl Work {
                 Ok(Message::Stop) => self.stopping = true,
                 Err(_) => {}
             }
-            if burst {
-                continue;
-            }
             if !self.apply_round() {
                 self.flush();
                 self.waiting.clear();
                 return;
             }
         }
-    }
-
-    /// Whether events have been pouring in since the last look, and nobody waits for the index.
-    fn is_burst(&self, seen: &mut Option<Position>) -> bool {
-        let (last, lag) = {
-            let state = self.shared.state();
-            (state.tail.last, state.overlay.len())
-        };
-        let before = seen.replace(last);
-        let grown = before.map_or(0, |before| last.0.saturating_sub(before.0));
-        grown >= BURST_EVENTS_MIN && lag < BURST_LAG_EVENTS_MAX && self.waiting.is_empty() && !self.stopping
     }
 
     /// Applies some entries; whether there may be more.
