@@ -49,7 +49,7 @@ async fn converse(prepared: &Prepared) -> Result<Exit, Failure> {
         None => Some(engine.views.follow()?),
     };
     let handle = session(&engine, prepared).await?;
-    let mut talk = Talk::new(&engine, handle, heard, prepared.loaded.config.approvals.timeout);
+    let mut talk = Talk::new(&engine, handle, heard, prepared.loaded.config.approvals.timeout)?;
     let exit = match &prepared.question {
         Some(question) => talk.answer_one(question, &mut view(prepared, Output::Plain)).await?,
         None if attended => interactive(&mut talk, prepared).await?,

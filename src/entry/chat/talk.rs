@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use herm_replay::reducer::Command;
 use herm_schema::events::*;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
 use super::editor::{Input, Inputs, SlashCommand};
@@ -33,6 +34,8 @@ pub struct Talk<'a> {
     engine: &'a Engine,
     handle: SessionHandle,
     heard: mpsc::Receiver<Said>,
+    /// Ctrl-C from outside the editor. One listener for good: between two, a signal would be lost.
+    signals: Signal,
     approval_timeout: Duration,
     /// The running turn has had its last word.
     spoken: bool,
@@ -48,13 +51,17 @@ enum Next {
 }
 
 impl<'a> Talk<'a> {
+    /// # Errors
+    /// When Ctrl-C cannot be listened to.
     pub fn new(
         engine: &'a Engine,
         handle: SessionHandle,
         heard: mpsc::Receiver<Said>,
         approval_timeout: Duration,
-    ) -> Self {
-        Self { engine, handle, heard, approval_timeout, spoken: false, last_exit: None, leaving: false }
+    ) -> Result<Self, Failure> {
+        let signals = signal(SignalKind::interrupt())?;
+        let (spoken, last_exit, leaving) = (false, None, false);
+        Ok(Self { engine, handle, heard, signals, approval_timeout, spoken, last_exit, leaving })
     }
 
     /// Who is talking, to a person.
@@ -85,8 +92,7 @@ impl<'a> Talk<'a> {
                         return Ok(exit);
                     }
                 }
-                signal = tokio::signal::ctrl_c() => {
-                    signal?;
+                Some(()) = self.signals.recv() => {
                     interrupts += 1;
                     if interrupts > 1 {
                         return Ok(Exit::Interrupted);
@@ -134,10 +140,7 @@ impl<'a> Talk<'a> {
                         Next::Stay
                     }
                 },
-                signal = tokio::signal::ctrl_c() => {
-                    signal?;
-                    self.ctrl_c(view).await?
-                }
+                Some(()) = self.signals.recv() => self.ctrl_c(view).await?,
                 ended = handle.idle(), if !reading || waiting => {
                     ended?;
                     while let Ok(said) = self.heard.try_recv() {
