@@ -229,6 +229,8 @@ impl View {
                 match Exit::of_turn(*reason) {
                     _ if text.is_empty() => {}
                     Exit::Ok | Exit::LimitReached => writeln!(self.out, "{text}")?,
+                    // Cut, but the model's own.
+                    _ if *reason == ExitReason::OutputTruncated => writeln!(self.out, "{text}")?,
                     _ => writeln!(self.err, "{text}")?,
                 }
                 self.ended(*reason)

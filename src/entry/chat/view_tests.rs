@@ -190,3 +190,10 @@ fn every_reason_but_the_good_one_is_explained() {
     assert_eq!(explanation(ExitReason::Answered), None);
     assert!(explanation(ExitReason::ResumesExhausted).is_some());
 }
+
+#[test]
+fn what_the_model_said_before_it_was_cut_is_an_answer_and_what_herm_says_instead_is_none() {
+    let ended = |text: &str, reason| [Happening::TurnEnded { text: text.into(), reason }];
+    assert_eq!(seen(SCRIPT, EVERYTHING, &ended("half", ExitReason::OutputTruncated)).0, "half\n");
+    assert_eq!(seen(SCRIPT, EVERYTHING, &ended("sorry", ExitReason::ModelFailed)).0, "");
+}
