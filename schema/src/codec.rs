@@ -138,13 +138,13 @@ pub struct Placing {
     pub chain: Digest,
 }
 
-/// Appends the record of `event` to `out`; its chain.
+/// Appends the record of `event` to `out`; the envelope that was written.
 ///
 /// # Errors
 /// Those of [`encode_event`]; `out` is as before then.
-pub fn write_record(event: &NewEvent, place: &Placing, out: &mut Vec<u8>) -> Result<Digest, CodecError> {
+pub fn write_record(event: &NewEvent, place: &Placing, out: &mut Vec<u8>) -> Result<Envelope, CodecError> {
     let payload = encode_event(&event.event)?;
-    let envelope = Envelope {
+    let mut envelope = Envelope {
         position: place.position,
         stream: place.stream,
         stream_pos: place.stream_pos,
@@ -160,7 +160,8 @@ pub fn write_record(event: &NewEvent, place: &Placing, out: &mut Vec<u8>) -> Res
         codec: Codec::Plain,
         chain: Digest::default(),
     };
-    Ok(frame(&envelope, place.chain, &payload, out))
+    envelope.chain = frame(&envelope, place.chain, &payload, out);
+    Ok(envelope)
 }
 
 /// Appends the record with this envelope and stored payload; its chain.

@@ -4,7 +4,7 @@
 //! whether the key is known; here the limits are checked and bytes are made.
 
 use herm_schema::codec::{self, PAYLOAD_BYTES_MAX, Placing};
-use herm_schema::{CodecError, Digest, Envelope, Micros, Position, Recorded, StreamPos, envelope};
+use herm_schema::{CodecError, Digest, Envelope, Micros, Position, Recorded, StreamPos};
 
 use super::{APPEND_EVENTS_MAX, Append, Error, Expect, Head};
 
@@ -78,31 +78,13 @@ fn lay_all(
     };
     let mut recorded = Vec::with_capacity(count);
     for event in append.events {
-        let chain =
+        let envelope =
             codec::write_record(&event, &place, out).map_err(|source| refused(place.position, source))?;
-        recorded.push(Recorded {
-            envelope: Envelope {
-                position: place.position,
-                stream: place.stream,
-                stream_pos: place.stream_pos,
-                recorded_at: place.recorded_at,
-                kind: event.event.kind(),
-                version: event.event.version(),
-                cause: event.cause,
-                turn: event.turn,
-                key: place.key,
-                batch_left: place.batch_left,
-                epoch: place.epoch,
-                key_id: 0,
-                codec: envelope::Codec::Plain,
-                chain,
-            },
-            event: event.event,
-        });
+        place.chain = envelope.chain;
+        recorded.push(Recorded { envelope, event: event.event });
         place.position = place.position.next();
         place.stream_pos = place.stream_pos.next();
         place.batch_left = place.batch_left.saturating_sub(1);
-        place.chain = chain;
     }
     Ok(recorded)
 }
