@@ -194,9 +194,9 @@ fn requests() {
     let mut rows = vec![row(["messages in the request", "request", "digest", "bytes", "a message"])];
     for turns in [10, 50, 200] {
         let state = Script::of(turns, 1, 0).state;
-        let request = transcript::request(&state, ModelPurpose::Turn);
+        let request = transcript::request(&state, ModelPurpose::Turn, 0);
         let messages = request.messages.len();
-        let building = repeated(|| drop(black_box(transcript::request(&state, ModelPurpose::Turn))));
+        let building = repeated(|| drop(black_box(transcript::request(&state, ModelPurpose::Turn, 0))));
         let digesting = repeated(|| {
             black_box(request.digest());
         });

@@ -27,6 +27,7 @@ use herm::platforms::{Capabilities, Outgoing, Platform, SendFailure};
 use herm::providers::dialects::Dialect;
 use herm::providers::dialects::chat_completions::ChatCompletions;
 use herm::providers::http::HttpProvider;
+use herm::providers::http::auth;
 use herm::providers::{BoxFuture, Deadlines, LoadedMessage, LoadedRequest, Provider};
 use herm::runtime::{Models, Ports, PromptSource, SessionHandle, Sessions, Silent, SystemClock};
 use herm::tools::{OutputLimits, Services, definitions, table as tools};
@@ -160,15 +161,17 @@ fn body(base_url: &str) -> Vec<u8> {
         choice: model("custom", base_url),
         system: Some(Prompt { soul: "/nowhere".into() }.build(&SessionState::default())),
         tools: definitions(&tools(Vec::new())),
-        messages: vec![LoadedMessage::User { text: PLAIN.to_owned() }],
+        messages: vec![LoadedMessage::user(PLAIN)],
         output_tokens_max: 8_000,
+        options: Default::default(),
     };
     ChatCompletions::default().encode(&request).body
 }
 
 fn ports(home: &Path, base_url: &str) -> Ports {
     let log: Arc<dyn Log> = Arc::new(SegmentLog::open(Options::new(home.join("log"))).unwrap());
-    let provider = HttpProvider::new(base_url, None, Arc::new(ChatCompletions::default())).unwrap();
+    let provider =
+        HttpProvider::new(base_url, Arc::new(auth::Nothing), Arc::new(ChatCompletions::default())).unwrap();
     let redactor = Redactor::new(["a secret that is nowhere"]);
     let loaded = Arc::clone(&log);
     Ports {
@@ -194,7 +197,7 @@ fn ports(home: &Path, base_url: &str) -> Ports {
 struct One(Arc<dyn Provider>);
 
 impl Models for One {
-    fn provider(&self, _: &ModelChoice) -> Option<Arc<dyn Provider>> {
+    fn provider(&self, _: &ModelChoice, _: Option<&str>) -> Option<Arc<dyn Provider>> {
         Some(Arc::clone(&self.0))
     }
 }

@@ -11,10 +11,12 @@ use herm::config::Secret;
 use herm::providers::catalog::LocalServer;
 use herm::providers::dialects::chat_completions::ChatCompletions;
 use herm::providers::http::HttpProvider;
+use herm::providers::http::auth::{Authorize, Header, Nothing};
 use herm::providers::{
     Answer, CallContext, Deadlines, Delta, LoadedMessage, LoadedRequest, Provider, ToolDefinition, Wanted,
     probe::probe, reachable, resolve,
 };
+use herm_replay::reducer::request::RequestOptions;
 use herm_schema::events::{FailureClass, Finish, ModelChoice, ModelFailure, Usage};
 use serde_json::json;
 use support::{Gate, ModelServer, Reply};
@@ -26,14 +28,10 @@ const SHORT: Duration = Duration::from_millis(60);
 fn request(stream: bool) -> LoadedRequest {
     LoadedRequest {
         choice: ModelChoice {
-            provider: "custom".into(),
-            model: "scripted".into(),
-            dialect: "chat_completions".into(),
-            base_url: String::new(),
-            credential: None,
             context_window_tokens: 8_192,
             output_tokens_max: 512,
             stream,
+            ..ModelChoice::new("custom", "scripted", "chat_completions")
         },
         system: Some("be brief".into()),
         tools: vec![ToolDefinition {
@@ -41,14 +39,19 @@ fn request(stream: bool) -> LoadedRequest {
             description: "reads".into(),
             parameters: json!({"type": "object"}),
         }],
-        messages: vec![LoadedMessage::User { text: "hi".into() }],
+        messages: vec![LoadedMessage::user("hi")],
         output_tokens_max: 512,
+        options: RequestOptions::default(),
     }
 }
 
 fn provider(server: &ModelServer, key: Option<&str>) -> HttpProvider {
     let dialect = Arc::new(ChatCompletions::default());
-    HttpProvider::new(&server.base_url(), key.map(Secret::new), dialect).unwrap()
+    let auth: Arc<dyn Authorize> = match key {
+        Some(key) => Arc::new(Header::bearer(Secret::new(key))),
+        None => Arc::new(Nothing),
+    };
+    HttpProvider::new(&server.base_url(), auth, dialect).unwrap()
 }
 
 /// A context, and what was shown through it.
@@ -199,7 +202,8 @@ async fn nobody_listening_is_a_failure_that_says_so() {
     let port = listener.local_addr().unwrap().port();
     drop(listener);
     let dialect = Arc::new(ChatCompletions::default());
-    let provider = HttpProvider::new(&format!("http://127.0.0.1:{port}"), None, dialect).unwrap();
+    let provider =
+        HttpProvider::new(&format!("http://127.0.0.1:{port}"), Arc::new(Nothing), dialect).unwrap();
     let failure = provider.call(&request(true), context(Deadlines::default()).0).await.unwrap_err();
     assert_eq!(failure.class, FailureClass::Timeout);
     assert!(failure.message.contains("connection refused"), "{}", failure.message);
@@ -209,7 +213,8 @@ async fn nobody_listening_is_a_failure_that_says_so() {
 async fn a_server_without_tls_is_a_failure_that_says_so() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("https://{}/v1", listener.local_addr().unwrap());
-    let provider = HttpProvider::new(&address, None, Arc::new(ChatCompletions::default())).unwrap();
+    let provider =
+        HttpProvider::new(&address, Arc::new(Nothing), Arc::new(ChatCompletions::default())).unwrap();
     let (request, context) = (request(true), context(Deadlines::default()).0);
     let (outcome, _socket) = tokio::join!(provider.call(&request, context), async {
         let (mut socket, _) = listener.accept().await.unwrap();
@@ -273,7 +278,7 @@ async fn a_conversation_that_goes_on_repeats_its_bytes_and_uses_its_connection_a
             calls: vec![],
             extras: None,
         });
-        request.messages.push(LoadedMessage::User { text: turn.into() });
+        request.messages.push(LoadedMessage::user(turn));
     }
     let bodies: Vec<String> = server.requests().into_iter().map(|request| request.body).collect();
     for pair in bodies.windows(2) {

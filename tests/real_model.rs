@@ -172,8 +172,9 @@ async fn a_real_model_holds_a_conversation() {
         choice: resolved.choice.clone(),
         system: Some("You are a helpful assistant. Answer in one short sentence.".into()),
         tools: Vec::new(),
-        messages: vec![LoadedMessage::User { text: "What is the capital of France?".into() }],
+        messages: vec![LoadedMessage::user("What is the capital of France?")],
         output_tokens_max: OUTPUT_TOKENS_MAX,
+        options: Default::default(),
     };
     let first = ask(&resolved, &request).await;
     request.messages.push(LoadedMessage::Assistant {
@@ -181,7 +182,7 @@ async fn a_real_model_holds_a_conversation() {
         calls: Vec::new(),
         extras: None,
     });
-    request.messages.push(LoadedMessage::User { text: "And of Italy?".into() });
+    request.messages.push(LoadedMessage::user("And of Italy?"));
     ask(&resolved, &request).await;
     request.choice.stream = false;
     ask(&resolved, &request).await;

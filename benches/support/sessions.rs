@@ -115,7 +115,8 @@ impl Script {
     fn ask(&mut self, command: Command) {
         let pos = self.state.head.stream_pos.0;
         let now = START.plus(pos * 300_000);
-        let Ok(events) = decide(&self.state, command, Stamp { now, seed: self.seed }) else {
+        let Ok(events) = decide(&self.state, command, Stamp { now, seed: self.seed, ..Stamp::default() })
+        else {
             // An effect that was owed before the one ahead of it was done.
             return;
         };
@@ -223,7 +224,13 @@ pub fn opened(cwd: &str) -> SessionOpened {
 }
 
 pub fn message(message_id: String, text: String) -> MessageReceived {
-    MessageReceived { message_id, chat: chat(), sender: Sender { id: "me".into(), name: None }, text }
+    MessageReceived {
+        message_id,
+        chat: chat(),
+        sender: Sender { id: "me".into(), name: None },
+        text,
+        attachments: Vec::new(),
+    }
 }
 
 fn chat() -> ChatRef {
@@ -248,14 +255,10 @@ fn tools() -> Vec<ToolFacts> {
 
 pub fn model(provider: &str, base_url: &str) -> ModelChoice {
     ModelChoice {
-        provider: provider.into(),
-        model: "scripted".into(),
-        dialect: "chat_completions".into(),
         base_url: base_url.into(),
-        credential: None,
         context_window_tokens: 1_000_000,
         output_tokens_max: 8_000,
-        stream: true,
+        ..ModelChoice::new(provider, "scripted", "chat_completions")
     }
 }
 
@@ -263,6 +266,9 @@ pub fn model(provider: &str, base_url: &str) -> ModelChoice {
 pub fn policy(model: ModelChoice) -> Policy {
     Policy {
         model,
+        fallbacks: Vec::new(),
+        spending: SpendingPolicy::default(),
+        titles: false,
         limits: Limits {
             iterations_max: 90,
             iteration_budget: 90,

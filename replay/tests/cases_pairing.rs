@@ -1,8 +1,8 @@
 //! The cases of area `2-pairing`, on the neutral form that every dialect starts from.
 
 use herm_replay::reducer::repair::repair;
-use herm_replay::reducer::request::{Call, Message};
-use herm_schema::{JsonText, Text};
+use herm_replay::reducer::request::{Call, Message, Part};
+use herm_schema::JsonText;
 
 fn user(text: &str) -> Message {
     Message::User { parts: vec![text.into()] }
@@ -23,8 +23,8 @@ fn result(id: &str, text: &str) -> Message {
 
 /// Role, ids and text of each message.
 fn outline(messages: Vec<Message>) -> Vec<String> {
-    let text = |parts: &[Text]| {
-        let inline = |part: &Text| if let Text::Inline(text) = part { text.clone() } else { String::new() };
+    let text = |parts: &[Part]| {
+        let inline = |part: &Part| if let Part::Inline(text) = part { text.clone() } else { String::new() };
         parts.iter().map(inline).collect::<String>()
     };
     let line = |message: Message| match message {

@@ -257,7 +257,11 @@ fn requests(events: &[Recorded]) -> Vec<(usize, ModelCallStarted, Request)> {
     let mut requests = Vec::new();
     for (index, recorded) in events.iter().enumerate() {
         if let Event::ModelCallStarted(started) = &recorded.event {
-            requests.push((index, started.clone(), transcript::request(&state, started.purpose)));
+            requests.push((
+                index,
+                started.clone(),
+                transcript::request(&state, started.purpose, started.route),
+            ));
         }
         evolve(&mut state, recorded);
     }
@@ -271,7 +275,7 @@ fn every_request_is_well_formed_at_every_prefix_and_equals_its_digest() {
         let mut state = SessionState::default();
         for recorded in &session.events {
             evolve(&mut state, recorded);
-            let request = transcript::request(&state, ModelPurpose::Turn);
+            let request = transcript::request(&state, ModelPurpose::Turn, 0);
             if let Err(why) = well_formed(&request) {
                 panic!("seed {seed}, event {}: {why}: {request:#?}", recorded.envelope.position);
             }

@@ -19,7 +19,7 @@ fn sent(session: &Session) -> Vec<String> {
         };
         parts.iter().map(inline).collect::<String>()
     };
-    let request = transcript::request(&session.state, ModelPurpose::Turn);
+    let request = transcript::request(&session.state, ModelPurpose::Turn, 0);
     let line = |message: &Message| match message {
         Message::User { parts } => format!("user:{}", text(parts)),
         Message::Assistant { text, calls, .. } => {
@@ -219,7 +219,9 @@ fn at_the_iteration_limit_the_model_has_a_last_word_without_tools() {
     let owed = session.settle();
     let limit = ModelPurpose::ClosingSummary { reason: ExitReason::IterationLimit };
     assert!(matches!(owed[..], [Effect::CallModel { purpose, .. }] if purpose == limit));
-    assert_eq!(transcript::request(&session.state, limit).tools, None);
+    let request = transcript::request(&session.state, limit, 0);
+    assert!(request.options.no_tool_calls, "the tools stay for the prefix, and none may be called");
+    assert_eq!(request.tools, session.state.offer.as_ref().map(|offer| offer.definitions));
     session.answer("So far.", &[]);
     session.deliver();
     assert_eq!(session.exit(), Some(ExitReason::IterationLimit));

@@ -1,7 +1,7 @@
 //! The policy snapshot that a session records: the configuration as far as the reducer needs it.
 
 use herm_replay::reducer::decide::REDUCER_VERSION;
-use herm_schema::events::{Limits, ModelChoice, Policy};
+use herm_schema::events::{Limits, ModelChoice, Policy, SpendingPolicy};
 
 use super::Config;
 
@@ -19,6 +19,9 @@ impl Config {
     pub fn policy(&self, model: ModelChoice) -> Policy {
         Policy {
             model,
+            fallbacks: Vec::new(),
+            spending: SpendingPolicy::default(),
+            titles: false,
             limits: self.limits(),
             compression: self.compression.clone(),
             guardrails: self.guardrails.clone(),
@@ -61,14 +64,9 @@ mod tests {
 
     fn model() -> ModelChoice {
         ModelChoice {
-            provider: "offline".into(),
-            model: "offline".into(),
-            dialect: "offline".into(),
-            base_url: String::new(),
-            credential: None,
             context_window_tokens: 128_000,
             output_tokens_max: 4_096,
-            stream: true,
+            ..ModelChoice::new("offline", "offline", "offline")
         }
     }
 

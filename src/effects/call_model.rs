@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use herm_replay::reducer::state::Phase;
 use herm_replay::reducer::{Command, SessionState, transcript};
 use herm_schema::events::*;
 use herm_schema::{JsonText, SessionId, StreamPos};
@@ -12,14 +13,20 @@ use crate::providers::{Answer, CallContext, Delta};
 use crate::runtime::{Ports, Redact};
 
 pub fn run(intent: StreamPos, purpose: ModelPurpose, state: &SessionState, run: Run) -> Task {
-    let request = transcript::request(state, purpose);
-    let choice = state.policy.as_ref().map(|policy| policy.model.clone());
+    let route = state.turn.as_ref().map_or(0, |turn| turn.route);
+    let request = transcript::request(state, purpose, route);
+    let choice = state.choice().cloned();
+    let credential = match state.turn.as_ref().map(|turn| &turn.phase) {
+        Some(Phase::Calling(running)) => running.credential.clone(),
+        _ => None,
+    };
     Box::pin(async move {
         let Some(choice) = choice else {
             return Outcome::Fault("a model call without settings".to_owned());
         };
-        let Some(provider) = run.ports.models.provider(&choice) else {
-            let message = format!("there is no provider `{}`", choice.provider);
+        let Some(provider) = run.ports.models.provider(&choice, credential.as_deref()) else {
+            let key = credential.map(|key| format!(" with {key}")).unwrap_or_default();
+            let message = format!("there is no provider `{}`{key} any more", choice.provider);
             return failed(intent, FailureClass::ModelNotFound, message);
         };
         let loaded = match load::request(&*run.ports.log, request, choice) {

@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 use herm_replay::log::{Error, Log};
-use herm_replay::reducer::request::{Message, Request};
+use herm_replay::reducer::request::{Message, Part, Request};
+use herm_schema::BlobRef;
 use herm_schema::events::ModelChoice;
-use herm_schema::{BlobRef, Text};
 
-use crate::providers::{LoadedMessage, LoadedRequest, ToolDefinition};
+use crate::providers::{Image, LoadedMessage, LoadedRequest, ToolDefinition};
 
 /// The request as a provider takes it.
 ///
@@ -20,7 +20,8 @@ pub fn request(log: &dyn Log, request: Request, choice: ModelChoice) -> Result<L
     let tools = tools.map(|blob| OFFERS.get(blob, || definitions(&read(log, blob)?))).transpose()?;
     let tools = tools.unwrap_or_default();
     let messages = request.messages.into_iter().map(|m| message(log, m)).collect::<Result<_, _>>()?;
-    Ok(LoadedRequest { choice, system, tools, messages, output_tokens_max: request.output_tokens_max })
+    let (output_tokens_max, options) = (request.output_tokens_max, request.options);
+    Ok(LoadedRequest { choice, system, tools, messages, output_tokens_max, options })
 }
 
 /// Blobs that are kept read, of each kind, at most: sessions side by side mostly share theirs.
@@ -68,19 +69,30 @@ fn read(log: &dyn Log, blob: BlobRef) -> Result<String, Error> {
 }
 
 fn message(log: &dyn Log, message: Message) -> Result<LoadedMessage, Error> {
-    let join = |parts: Vec<Text>| -> Result<String, Error> {
-        let mut text = String::new();
-        for part in parts {
-            match part {
-                Text::Inline(part) => text.push_str(&part),
-                Text::Stored(blob) => text.push_str(&read(log, blob)?),
+    Ok(match message {
+        Message::User { parts } => {
+            let (text, images) = join(log, parts)?;
+            LoadedMessage::User { text, images }
+        }
+        Message::Assistant { text, calls, extras } => LoadedMessage::Assistant { text, calls, extras },
+        Message::Tool { id, name, parts } => {
+            let (text, images) = join(log, parts)?;
+            LoadedMessage::Tool { id, name, text, images }
+        }
+    })
+}
+
+/// The texts as one, and the images.
+fn join(log: &dyn Log, parts: Vec<Part>) -> Result<(String, Vec<Image>), Error> {
+    let (mut text, mut images) = (String::new(), Vec::new());
+    for part in parts {
+        match part {
+            Part::Inline(part) => text.push_str(&part),
+            Part::Stored(blob) => text.push_str(&read(log, blob)?),
+            Part::Image { content, media_type } => {
+                images.push(Image { media_type, bytes: log.blob(content)?.into() });
             }
         }
-        Ok(text)
-    };
-    Ok(match message {
-        Message::User { parts } => LoadedMessage::User { text: join(parts)? },
-        Message::Assistant { text, calls, extras } => LoadedMessage::Assistant { text, calls, extras },
-        Message::Tool { id, name, parts } => LoadedMessage::Tool { id, name, text: join(parts)? },
-    })
+    }
+    Ok((text, images))
 }

@@ -4,6 +4,7 @@
 //! that owns it; the future returns the command that its outcome is for the reducer.
 
 mod ask_approval;
+mod auxiliary;
 mod build_prompt;
 mod call_model;
 mod deliver;
@@ -11,9 +12,11 @@ mod load;
 mod prepare_call;
 mod run_tool;
 pub mod spool;
+mod title;
 mod veil;
 
 pub use ask_approval::profile_stream;
+pub use auxiliary::AuxiliaryModel;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -24,7 +27,7 @@ use herm_schema::SessionId;
 use tokio_util::sync::CancellationToken;
 
 use crate::delivery::plan;
-use crate::runtime::Ports;
+use crate::runtime::{Ports, Recorder};
 
 /// What an effect came to.
 pub enum Outcome {
@@ -62,6 +65,7 @@ pub struct Run {
     /// Cancelled when it is not owed any more, or is to end with what it has.
     pub cancel: CancellationToken,
     pub shown: Shown,
+    pub recorder: Recorder,
     /// Its intent was written by a process that is gone.
     pub inherited: bool,
 }
@@ -95,6 +99,7 @@ pub fn run(effect: Effect, state: &SessionState, run: Run) -> Task {
         Effect::PrepareCall { call, approved } => prepare_call::run(*call, *approved, state, run),
         Effect::AskApproval { request, call, .. } => ask_approval::run(*request, *call, state, run),
         Effect::RunTool { intent, call, .. } => run_tool::run(*intent, *call, state, run),
+        Effect::Title => title::run(state, run),
         Effect::PlanDelivery { text, .. } => {
             let text = text.clone();
             Box::pin(async move {

@@ -154,7 +154,7 @@ struct Table {
 }
 
 impl Models for Table {
-    fn provider(&self, choice: &ModelChoice) -> Option<Arc<dyn Provider>> {
+    fn provider(&self, choice: &ModelChoice, _: Option<&str>) -> Option<Arc<dyn Provider>> {
         let same = choice.provider == self.choice.provider && choice.base_url == self.choice.base_url;
         same.then(|| Arc::clone(&self.provider))
     }

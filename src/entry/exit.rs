@@ -39,7 +39,8 @@ impl Exit {
             | ExitReason::IterationBudgetSpent
             | ExitReason::RunBudgetSpent
             | ExitReason::ReviewInputBudgetSpent
-            | ExitReason::ContextOverflow => Self::LimitReached,
+            | ExitReason::ContextOverflow
+            | ExitReason::SpendingLimit => Self::LimitReached,
             ExitReason::RetriesExhausted
             | ExitReason::ModelFailed
             | ExitReason::EmptyAnswer

@@ -15,9 +15,10 @@ pub mod sse;
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
-use herm_replay::reducer::request::Call;
+use herm_replay::reducer::request::{Call, RequestOptions};
 use herm_schema::events::{
     AssistantMessage, Finish, ModelChoice, ModelFailure, ProviderExtras, Timings, Usage,
 };
@@ -37,6 +38,21 @@ pub struct LoadedRequest {
     pub tools: Vec<ToolDefinition>,
     pub messages: Vec<LoadedMessage>,
     pub output_tokens_max: u32,
+    pub options: RequestOptions,
+}
+
+/// An image as it is sent, within the limits of the vendor.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Image {
+    /// `image/png`, `image/jpeg`, `image/gif` or `image/webp`.
+    pub media_type: String,
+    pub bytes: Arc<[u8]>,
+}
+
+impl std::fmt::Debug for Image {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} of {} bytes", self.media_type, self.bytes.len())
+    }
 }
 
 /// A tool as the model is told of it.
@@ -51,9 +67,21 @@ pub struct ToolDefinition {
 /// [`herm_replay::reducer::request::Message`] with its texts loaded and joined.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LoadedMessage {
-    User { text: String },
+    User { text: String, images: Vec<Image> },
     Assistant { text: String, calls: Vec<Call>, extras: Option<ProviderExtras> },
-    Tool { id: String, name: String, text: String },
+    Tool { id: String, name: String, text: String, images: Vec<Image> },
+}
+
+impl LoadedMessage {
+    /// What a person said, without images.
+    pub fn user(text: impl Into<String>) -> Self {
+        Self::User { text: text.into(), images: Vec::new() }
+    }
+
+    /// What a tool came to, without images.
+    pub fn tool(id: impl Into<String>, name: impl Into<String>, text: impl Into<String>) -> Self {
+        Self::Tool { id: id.into(), name: name.into(), text: text.into(), images: Vec::new() }
+    }
 }
 
 /// What a provider answers.
@@ -104,7 +132,7 @@ pub struct CallContext {
     pub cancel: CancellationToken,
     pub deadlines: Deadlines,
     /// Takes what can be shown; must not block.
-    pub show: std::sync::Arc<dyn Fn(Delta) + Send + Sync>,
+    pub show: Arc<dyn Fn(Delta) + Send + Sync>,
 }
 
 /// One wire protocol at one endpoint.

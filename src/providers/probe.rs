@@ -12,6 +12,7 @@ use super::Deadlines;
 use super::catalog::LocalServer;
 use super::dialects::chat_completions::ChatCompletions;
 use super::http::HttpProvider;
+use super::http::auth::Nothing;
 
 /// Longest time that the whole search takes.
 pub const PROBE_TIME_MAX: Duration = Duration::from_millis(150);
@@ -43,9 +44,10 @@ async fn ask(server: &LocalServer, time_max: Duration) -> Option<Found> {
     drop(TcpStream::connect(SocketAddr::from((Ipv4Addr::LOCALHOST, server.port))).await.ok()?);
     let base_url = server.base_url();
     let dialect = Arc::new(ChatCompletions::default());
-    let provider = HttpProvider::new(&base_url, None, dialect).ok()?;
+    let provider = HttpProvider::new(&base_url, Arc::new(Nothing), dialect).ok()?;
     let deadlines =
         Deadlines { connect: time_max, first_content: time_max, between_content: time_max, total: time_max };
-    let (model, context_window_tokens) = provider.models(&deadlines).await.ok()?.into_iter().next()?;
+    let first = provider.models(&deadlines).await.ok()?.into_iter().next()?;
+    let (model, context_window_tokens) = (first.name, first.context_window_tokens);
     Some(Found { name: server.name, base_url, model, context_window_tokens })
 }

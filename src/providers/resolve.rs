@@ -10,6 +10,7 @@ use super::catalog::{self, LOCAL_SERVERS, LocalServer, VENDORS, Vendor};
 use super::dialects::Dialect;
 use super::dialects::chat_completions::{self, ChatCompletions, Quirks};
 use super::http::HttpProvider;
+use super::http::auth::{Authorize, Header, Nothing};
 use super::probe::{PROBE_TIME_MAX, probe};
 use super::{Deadlines, Error, Provider, offline};
 use crate::config::Secret;
@@ -243,9 +244,13 @@ fn by_key(model: Option<&str>, keys: Keys<'_>) -> Option<Target> {
 }
 
 async fn finish(target: Target, wanted: &Wanted) -> Result<Resolved, Error> {
-    let credential = target.key.as_ref().map(Secret::fingerprint);
+    let auth: Arc<dyn Authorize> = match target.key {
+        Some(key) => Arc::new(Header::bearer(key)),
+        None => Arc::new(Nothing),
+    };
+    let credentials = auth.fingerprint().into_iter().collect();
     let dialect: Arc<dyn Dialect> = Arc::new(ChatCompletions { quirks: target.quirks });
-    let endpoint = Arc::new(HttpProvider::new(&target.base_url, target.key, dialect)?);
+    let endpoint = Arc::new(HttpProvider::new(&target.base_url, auth, dialect)?);
     let (model, told) = match wanted.model.clone().or(target.model) {
         Some(model) => (model, None),
         None => listed(&endpoint).await?,
@@ -254,14 +259,11 @@ async fn finish(target: Target, wanted: &Wanted) -> Result<Resolved, Error> {
     let context_window_tokens = window.unwrap_or(CONTEXT_WINDOW_TOKENS);
     let output_max = OUTPUT_TOKENS_MAX.min(context_window_tokens / 4);
     let choice = ModelChoice {
-        provider: target.provider,
-        model,
-        dialect: chat_completions::NAME.to_owned(),
         base_url: endpoint.base_url().to_owned(),
-        credential,
+        credentials,
         context_window_tokens,
         output_tokens_max: wanted.output_max.unwrap_or(output_max),
-        stream: true,
+        ..ModelChoice::new(&target.provider, &model, chat_completions::NAME)
     };
     Ok(Resolved { choice, provider: endpoint.clone(), why: target.why, endpoint: Some(endpoint) })
 }
@@ -275,7 +277,8 @@ fn list_deadlines() -> Deadlines {
 async fn listed(endpoint: &HttpProvider) -> Result<(String, Option<u32>), Error> {
     let unknown = |reason: String| Error::ModelUnknown { base_url: endpoint.base_url().to_owned(), reason };
     let models = endpoint.models(&list_deadlines()).await.map_err(|failure| unknown(failure.message))?;
-    models.into_iter().next().ok_or_else(|| unknown("it lists none".to_owned()))
+    let first = models.into_iter().next().ok_or_else(|| unknown("it lists none".to_owned()))?;
+    Ok((first.name, first.context_window_tokens))
 }
 
 /// Asks the endpoint for its models, to see that address and key are right.
@@ -287,7 +290,7 @@ pub async fn reachable(resolved: &Resolved) -> Result<String, String> {
         return Ok("built in, needs no network".to_owned());
     };
     let models = endpoint.models(&list_deadlines()).await.map_err(|failure| failure.message)?;
-    let has = models.iter().any(|(name, _)| *name == resolved.choice.model);
+    let has = models.iter().any(|model| model.name == resolved.choice.model);
     // Some lists leave out aliases, so a missing name is worth saying and no more.
     let note = if has || models.is_empty() { "" } else { "; the chosen one is not in its list" };
     Ok(format!("{} answers, {} models{note}", endpoint.base_url(), models.len()))

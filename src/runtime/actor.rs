@@ -13,7 +13,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::handle::Mail;
+use super::handle::{MAILBOX_MAX, Mail, Recorder};
 use super::{Error, Ports};
 use crate::effects::{self, Outcome, Run, Shown};
 
@@ -41,6 +41,9 @@ pub(super) struct Actor {
     running: BTreeMap<EffectId, Running>,
     tasks: JoinSet<(EffectId, Outcome)>,
     work: watch::Sender<bool>,
+    /// What effects have recorded while they run.
+    recorder: Recorder,
+    steps: mpsc::Receiver<Mail>,
     /// What comes before everything that was left open.
     first: Option<Command>,
 }
@@ -55,7 +58,9 @@ impl Actor {
     ) -> Self {
         let inherited = state.head.position;
         let (running, tasks) = (BTreeMap::new(), JoinSet::new());
-        Self { id, ports, state, inherited, running, tasks, work, first }
+        let (mailbox, steps) = mpsc::channel(MAILBOX_MAX);
+        let recorder = Recorder { id, mailbox };
+        Self { id, ports, state, inherited, running, tasks, work, recorder, steps, first }
     }
 
     /// Runs until nobody holds a handle and nothing is owed, or the log fails. A panic of its own
@@ -86,7 +91,7 @@ impl Actor {
         if let Some(first) = self.first.take() {
             self.try_apply(first, None).await?;
         }
-        if self.state.turn.is_some() {
+        if self.state.turn.is_some() || !self.state.auxiliary.is_empty() {
             self.try_apply(Command::Resume, None).await?;
         }
         let mut open = true;
@@ -98,11 +103,21 @@ impl Actor {
             tokio::select! {
                 biased;
                 received = mail.recv(), if open => match received {
-                    Some(Mail::Command { command, key, answer }) => self.take(*command, key, answer).await?,
-                    Some(Mail::State { answer }) => drop(answer.send(self.state.clone())),
+                    Some(received) => self.read(received).await?,
                     None => open = false,
                 },
+                Some(step) = self.steps.recv() => self.read(step).await?,
                 Some(done) = self.tasks.join_next_with_id() => self.finish(done).await?,
+            }
+        }
+    }
+
+    async fn read(&mut self, mail: Mail) -> Result<(), Error> {
+        match mail {
+            Mail::Command { command, key, answer } => self.take(*command, key, answer).await,
+            Mail::State { answer } => {
+                drop(answer.send(self.state.clone()));
+                Ok(())
             }
         }
     }
@@ -153,6 +168,7 @@ impl Actor {
             ports: Arc::clone(&self.ports),
             cancel: cancel.clone(),
             shown: shown.clone(),
+            recorder: self.recorder.clone(),
             inherited,
         };
         let future = effects::run(effect, &self.state, run);
@@ -269,14 +285,19 @@ impl Actor {
 
     /// Decides, appends, folds.
     async fn apply(&mut self, command: Command, key: Option<IdempotencyKey>) -> Result<Vec<Recorded>, Error> {
-        let stamp = self.ports.clock.stamp();
+        let mut stamp = self.ports.clock.stamp();
+        if let Some(policy) = self.state.policy.as_ref().filter(|_| asks_about_models(&command)) {
+            stamp.outlook = self.ports.models.outlook(policy);
+        }
+        let now = stamp.now;
         let events = decide(&self.state, command, stamp)?;
-        let committed = self.append(events, key, stamp.now).await?;
+        let committed = self.append(events, key, now).await?;
         if committed.duplicate {
             let position = committed.events.first().map_or(Position(0), |first| first.envelope.position);
             return Err(Error::Duplicate { position });
         }
         for recorded in &committed.events {
+            self.ports.models.note(recorded, &self.state);
             evolve(&mut self.state, recorded);
             self.ports.watch.event(recorded, &self.state);
             if let Event::TurnEnded(_) = recorded.event {
@@ -307,6 +328,11 @@ impl Actor {
         Log::submit(&*self.ports.log, append, Box::new(acknowledge));
         Ok(wait.await.map_err(|_| herm_replay::log::Error::Closed)??)
     }
+}
+
+/// Whether what is decided may depend on keys and spending.
+fn asks_about_models(command: &Command) -> bool {
+    matches!(command, Command::Advance | Command::ModelFailed { .. } | Command::BeginAuxiliary(_))
 }
 
 /// Whether the log will take nothing more from this process.

@@ -22,7 +22,7 @@ pub trait Clock: Send + Sync {
     }
 
     fn stamp(&self) -> Stamp {
-        Stamp { now: self.now(), seed: self.seed() }
+        Stamp { now: self.now(), seed: self.seed(), ..Stamp::default() }
     }
 
     /// How long it is until `until`.

@@ -21,6 +21,36 @@ pub(super) enum Mail {
 /// Commands that wait for an actor, at most; more make the sender wait.
 pub(super) const MAILBOX_MAX: usize = 64;
 
+/// How an effect that takes several steps has them recorded while it runs.
+#[derive(Clone)]
+pub struct Recorder {
+    pub(super) id: SessionId,
+    pub(super) mailbox: mpsc::Sender<Mail>,
+}
+
+impl Recorder {
+    /// What was recorded for `command`, once it is in the log.
+    ///
+    /// # Errors
+    /// The rejection, or that of the log.
+    pub async fn record(&self, command: Command) -> Result<Vec<Recorded>, Error> {
+        ask(&self.mailbox, self.id, command, None).await
+    }
+}
+
+async fn ask(
+    mailbox: &mpsc::Sender<Mail>,
+    id: SessionId,
+    command: Command,
+    key: Option<IdempotencyKey>,
+) -> Result<Vec<Recorded>, Error> {
+    let gone = || Error::Gone { session: id, reason: "its actor has ended".to_owned() };
+    let (answer, wait) = oneshot::channel();
+    let command = Box::new(command);
+    mailbox.send(Mail::Command { command, key, answer }).await.map_err(|_| gone())?;
+    wait.await.map_err(|_| gone())?
+}
+
 /// A running session. The actor ends when the last handle is gone and nothing is owed.
 #[derive(Clone)]
 pub struct SessionHandle {
@@ -67,10 +97,7 @@ impl SessionHandle {
     /// # Errors
     /// The rejection, or that of the log.
     pub async fn send(&self, command: Command, key: Option<IdempotencyKey>) -> Result<Vec<Recorded>, Error> {
-        let (answer, wait) = oneshot::channel();
-        let command = Box::new(command);
-        self.mailbox.send(Mail::Command { command, key, answer }).await.map_err(|_| self.gone())?;
-        wait.await.map_err(|_| self.gone())?
+        ask(&self.mailbox, self.id, command, key).await
     }
 
     fn gone(&self) -> Error {

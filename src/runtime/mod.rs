@@ -13,7 +13,7 @@ mod sessions;
 
 pub use clock::{Clock, SystemClock, TokioClock};
 pub use error::Error;
-pub use handle::SessionHandle;
+pub use handle::{Recorder, SessionHandle};
 pub use ports::{
     ApprovalQuestion, Judge, Loader, Models, People, Ports, PromptSource, Redact, Silent, Watch,
 };

@@ -2,18 +2,23 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use herm_replay::log::{self, Log};
-use herm_replay::reducer::SessionState;
-use herm_schema::events::{Decision, ModelChoice};
+use herm_replay::reducer::{Outlook, SessionState};
+use herm_schema::events::{AuxiliaryTask, Decision, ModelChoice, Policy};
 use herm_schema::{Recorded, SessionId};
 
 use super::Clock;
 use crate::approval::Verdict;
 use crate::context::ContextEngine;
+use crate::effects::AuxiliaryModel;
 use crate::platforms::Platform;
 use crate::providers::{BoxFuture, Deadlines, Delta, Provider};
 use crate::tools::{OutputLimits, Services, Tool};
+
+/// How long a call besides the conversation may take where nothing else is configured.
+pub const AUXILIARY_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// Everything an actor works with.
 pub struct Ports {
@@ -46,10 +51,28 @@ pub type Redact = Arc<dyn Fn(&str) -> String + Send + Sync>;
 /// Folds the stream of a session.
 pub type Loader = Arc<dyn Fn(SessionId) -> Result<SessionState, log::Error> + Send + Sync>;
 
-/// Knows which provider answers for a choice.
+/// Knows which provider answers for a choice, and how its keys fare.
 pub trait Models: Send + Sync {
-    /// `None` if there is no such provider.
-    fn provider(&self, choice: &ModelChoice) -> Option<Arc<dyn Provider>>;
+    /// With the key of this fingerprint; `None` if there is no such provider or key.
+    fn provider(&self, choice: &ModelChoice, credential: Option<&str>) -> Option<Arc<dyn Provider>>;
+
+    /// What is known about the models of `policy` beside the session itself.
+    fn outlook(&self, policy: &Policy) -> Outlook {
+        let _ = policy;
+        Outlook::default()
+    }
+
+    /// The models that are asked for a task besides the conversation, in this order.
+    fn auxiliary(&self, task: AuxiliaryTask, policy: &Policy) -> Vec<AuxiliaryModel> {
+        let _ = task;
+        let models = [&policy.model].into_iter().chain(&policy.fallbacks).cloned();
+        models.map(|choice| AuxiliaryModel { choice, time_max: AUXILIARY_TIME_MAX }).collect()
+    }
+
+    /// An event of a session was recorded; `before` is the state before it.
+    fn note(&self, recorded: &Recorded, before: &SessionState) {
+        let _ = (recorded, before);
+    }
 }
 
 /// A question to a person whether a tool call may run.

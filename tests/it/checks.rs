@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use herm::providers::LoadedMessage;
 use herm_replay::log::{Log, MemoryLog};
-use herm_replay::reducer::request::{Message, Request};
+use herm_replay::reducer::request::{Message, Part, Request};
 use herm_replay::reducer::state::Body;
 use herm_replay::reducer::{SessionState, evolve, transcript};
 use herm_schema::events::*;
@@ -92,7 +92,7 @@ fn messages_are_answered_once(
 
 fn plain(message: &LoadedMessage) -> &str {
     match message {
-        LoadedMessage::User { text }
+        LoadedMessage::User { text, .. }
         | LoadedMessage::Assistant { text, .. }
         | LoadedMessage::Tool { text, .. } => text,
     }
@@ -245,7 +245,11 @@ pub fn requests(events: &[Recorded]) -> Vec<(usize, ModelCallStarted, Request)> 
     let mut requests = Vec::new();
     for (index, recorded) in events.iter().enumerate() {
         if let Event::ModelCallStarted(started) = &recorded.event {
-            requests.push((index, started.clone(), transcript::request(&state, started.purpose)));
+            requests.push((
+                index,
+                started.clone(),
+                transcript::request(&state, started.purpose, started.route),
+            ));
         }
         evolve(&mut state, recorded);
     }
@@ -254,17 +258,18 @@ pub fn requests(events: &[Recorded]) -> Vec<(usize, ModelCallStarted, Request)> 
 
 /// A request with its texts, as a provider is given it.
 pub fn loaded(log: &MemoryLog, request: Request) -> Vec<LoadedMessage> {
-    let join = |parts: Vec<Text>| -> String {
+    let join = |parts: Vec<Part>| -> String {
         let text = |part| match part {
-            Text::Inline(text) => text,
-            Text::Stored(blob) => String::from_utf8(log.blob(blob).unwrap()).unwrap(),
+            Part::Inline(text) => text,
+            Part::Stored(blob) => String::from_utf8(log.blob(blob).unwrap()).unwrap(),
+            Part::Image { .. } => panic!("no scenario has images"),
         };
         parts.into_iter().map(text).collect()
     };
     let load = |message| match message {
-        Message::User { parts } => LoadedMessage::User { text: join(parts) },
+        Message::User { parts } => LoadedMessage::user(join(parts)),
         Message::Assistant { text, calls, extras } => LoadedMessage::Assistant { text, calls, extras },
-        Message::Tool { id, name, parts } => LoadedMessage::Tool { id, name, text: join(parts) },
+        Message::Tool { id, name, parts } => LoadedMessage::tool(id, name, join(parts)),
     };
     request.messages.into_iter().map(load).collect()
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::log::{Error, Log};
 use crate::projections::messages::text_of;
-use crate::reducer::request::{Call, Message, Request};
+use crate::reducer::request::{Call, Message, Part, Request};
 
 /// A request as the body of a chat completion, its texts loaded.
 ///
@@ -74,10 +74,15 @@ pub fn blob_text(log: &dyn Log, blob: BlobRef) -> Result<String, Error> {
     text_of(log, &Text::Stored(blob))
 }
 
-/// The parts of a message, one behind the other.
+/// The texts of a message, one behind the other; an image as a note of what it is.
 ///
 /// # Errors
 /// When one is not in the blob store.
-pub fn joined(log: &dyn Log, parts: &[Text]) -> Result<String, Error> {
-    parts.iter().map(|part| text_of(log, part)).collect()
+pub fn joined(log: &dyn Log, parts: &[Part]) -> Result<String, Error> {
+    let text = |part: &Part| match part {
+        Part::Inline(text) => Ok(text.clone()),
+        Part::Stored(blob) => blob_text(log, *blob),
+        Part::Image { content, media_type } => Ok(format!("[{media_type}, {} bytes]", content.bytes)),
+    };
+    parts.iter().map(text).collect()
 }

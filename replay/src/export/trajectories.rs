@@ -136,7 +136,7 @@ fn said(log: &dyn Log, state: &SessionState) -> Result<Vec<Said>, Error> {
     let mut said: Vec<Said> = Vec::new();
     for entry in &state.view {
         match &entry.body {
-            Body::User { text } | Body::Summary { text } => said.push(Said::User(text.clone())),
+            Body::User { text, .. } | Body::Summary { text } => said.push(Said::User(text.clone())),
             Body::Assistant { message, .. } => {
                 let called = message.calls.iter().enumerate().map(|(index, call)| Called {
                     id: local_id(&call.id, index),

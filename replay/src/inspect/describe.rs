@@ -1,8 +1,10 @@
 //! An event in a few words, on one line.
 
+use herm_schema::events::AuxiliaryOutcome;
 use herm_schema::{Event, Text};
 
 use crate::projections::messages::cut;
+use crate::reducer::notices::dollars;
 
 /// Length of a description in characters, at most.
 const DESCRIPTION_CHARS_MAX: usize = 100;
@@ -28,6 +30,7 @@ fn words(event: &Event) -> String {
         Event::ToolsOffered(e) => {
             e.tools.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>().join(", ")
         }
+        Event::SessionTitled(e) => format!("{} (by {:?})", e.title, e.by),
         Event::SessionEnded(e) => format!("{:?}", e.reason),
         Event::MessageReceived(e) => {
             format!("{}: {}", e.sender.name.as_ref().unwrap_or(&e.sender.id), e.text)
@@ -46,6 +49,12 @@ fn words(event: &Event) -> String {
             e.totals.elapsed_us / 1_000
         ),
         Event::BudgetWarned(e) => format!("{} of {} ms", e.elapsed_us / 1_000, e.budget_us / 1_000),
+        Event::SpendingWarned(e) => {
+            format!("{:?}: {} % of {}", e.scope, e.percent, dollars(e.limit))
+        }
+        Event::SpendingStopped(e) => {
+            format!("{:?}: {} of {}", e.scope, dollars(e.spent), dollars(e.limit))
+        }
         Event::TurnFaulted(e) => format!("during {}: {}", e.during, e.message),
         Event::TurnResumed(e) => format!("attempt {}", e.attempt),
         Event::ModelCallStarted(e) => format!(
@@ -61,8 +70,25 @@ fn words(event: &Event) -> String {
             let calls: Vec<_> = e.message.calls.iter().map(|call| format!("{}()", call.name)).collect();
             format!("{:?}: {} {}", e.finish, calls.join(" "), e.message.text)
         }
-        Event::ModelCallFailed(e) => format!("{:?}: {}", e.failure.class, e.failure.message),
+        Event::ModelCallFailed(e) => {
+            format!("{:?}: {} -> {:?}", e.failure.class, e.failure.message, e.action)
+        }
         Event::ModelCallAborted(e) => format!("{:?}: {}", e.reason, e.visible_text),
+        Event::AuxiliaryCallStarted(e) => {
+            format!("{:?} attempt {} to {} {}", e.task, e.attempt, e.provider, e.model)
+        }
+        Event::AuxiliaryCallFinished(e) => match &e.outcome {
+            AuxiliaryOutcome::Answered { text, .. } => format!("{}: {text}", e.started),
+            AuxiliaryOutcome::Failed { failure } => {
+                format!("{} {:?}: {}", e.started, failure.class, failure.message)
+            }
+            AuxiliaryOutcome::Cancelled => format!("{} cancelled", e.started),
+        },
+        Event::CredentialRested(e) => {
+            format!("{} {} {:?} until {}", e.provider, e.credential, e.class, e.until.0)
+        }
+        Event::CredentialReset(e) => format!("{} {}", e.provider, e.credential.as_deref().unwrap_or("all")),
+        Event::CredentialRefreshed(e) => format!("{} {} became {}", e.provider, e.before, e.now),
         Event::ToolCallStarted(e) => format!("{} {}{}", e.call, e.name, e.arguments.0),
         Event::ToolCallFinished(e) => format!("{} {:?}: {}", e.call, e.status, text(&e.shown)),
         Event::ToolCallSkipped(e) => format!("{} {:?}: {}", e.call, e.reason, e.shown),

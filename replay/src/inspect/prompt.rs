@@ -38,7 +38,7 @@ pub fn prompt(log: &dyn Log, session: SessionId, call: u32, attempt: Option<u32>
             && started.call == call
             && attempt.is_none_or(|attempt| attempt == started.attempt)
         {
-            let request = transcript::request(&state, started.purpose);
+            let request = transcript::request(&state, started.purpose, started.route);
             let rebuilt = request.digest();
             found = Some(Prompt {
                 position: recorded.envelope.position,

@@ -14,7 +14,7 @@ use super::diff::differences;
 use crate::log::{Error, Log};
 use crate::reducer::command::{Compression, Prepared, ToolOutcome};
 use crate::reducer::state::{CallStatus, ChunkStatus, Phase};
-use crate::reducer::{Command, SessionState, Stamp, decide, evolve, owed};
+use crate::reducer::{Command, Outlook, Route, SessionState, Stamp, decide, evolve, owed};
 
 /// A decision that comes out otherwise today.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -55,13 +55,13 @@ pub fn simulate(log: &dyn Log, session: SessionId) -> Result<(u64, Vec<Differenc
 
 fn replay(state: &SessionState, append: &[Recorded], session: SessionId) -> Option<Difference> {
     let first = append.first()?;
-    let stamp = Stamp { now: first.envelope.recorded_at, seed: 0 };
+    let stamp = Stamp { now: first.envelope.recorded_at, seed: 0, outlook: outlook(&first.event) };
     let recorded: Vec<Event> = append.iter().map(|recorded| comparable(recorded.event.clone())).collect();
     let names = |events: &[Event]| events.iter().map(Event::name).collect::<Vec<_>>();
     let mut difference = None;
     for command in commands(state, append) {
         let asked = command_name(&command);
-        let decided = decide(state, command, stamp)
+        let decided = decide(state, command, stamp.clone())
             .map(|events| events.into_iter().map(|new| comparable(new.event)).collect::<Vec<_>>());
         let (decided, detail) = match decided {
             Ok(decided) if decided == recorded => return None,
@@ -79,6 +79,26 @@ fn replay(state: &SessionState, append: &[Recorded], session: SessionId) -> Opti
         });
     }
     difference
+}
+
+/// What other streams must have said for this to be decided, as far as the event tells.
+fn outlook(event: &Event) -> Outlook {
+    let resting = |routes: u32| (0..routes).map(|_| Route::Resting { until: Micros(i64::MAX) });
+    match event {
+        Event::ModelCallStarted(e) => {
+            let credentials = e.credential.iter().cloned().collect();
+            let routes = resting(e.route).chain([Route::Ready { credentials }]).collect();
+            Outlook { routes, spent_today: 0 }
+        }
+        Event::ModelCallFailed(ModelCallFailed { action: FailureAction::FallBack { route }, .. }) => {
+            Outlook { routes: resting(*route).collect(), spent_today: 0 }
+        }
+        Event::SpendingWarned(SpendingWarned { scope: SpendingScope::Day, spent, .. })
+        | Event::SpendingStopped(SpendingStopped { scope: SpendingScope::Day, spent, .. }) => {
+            Outlook { routes: Vec::new(), spent_today: *spent }
+        }
+        _ => Outlook::default(),
+    }
 }
 
 /// An event without what cannot be known again.
@@ -129,6 +149,9 @@ fn commands(state: &SessionState, append: &[Recorded]) -> Vec<Command> {
         Event::ModelCallAborted(_) => redirect(state, append),
         Event::SystemPromptBuilt(e) => vec![prompt_built(state, e, append)],
         Event::TurnResumed(_) => vec![Command::Resume],
+        Event::SessionTitled(e) => vec![Command::Titled { title: Some(e.title.clone()), by: e.by }],
+        Event::AuxiliaryCallStarted(e) => vec![Command::BeginAuxiliary(e.clone())],
+        Event::AuxiliaryCallFinished(e) => vec![Command::EndAuxiliary(e.clone()), Command::Resume],
         Event::TurnFaulted(e) => faults(state, e),
         Event::ModelCallSucceeded(e) => {
             with_intent(model_intent(state), |intent| Command::ModelAnswered { intent, answer: e.clone() })
@@ -188,10 +211,15 @@ fn commands(state: &SessionState, append: &[Recorded]) -> Vec<Command> {
         }),
         Event::DeliveryFailed(e) => delivery_failed(state, e),
         // A yes that lasts is recorded with its own append by the shell; nothing decides it.
-        Event::ApprovalGranted(_) => Vec::new(),
+        Event::ApprovalGranted(_)
+        | Event::CredentialRested(_)
+        | Event::CredentialReset(_)
+        | Event::CredentialRefreshed(_) => Vec::new(),
         Event::TurnStarted(_)
         | Event::TurnEnded(_)
         | Event::BudgetWarned(_)
+        | Event::SpendingWarned(_)
+        | Event::SpendingStopped(_)
         | Event::ModelCallStarted(_)
         | Event::CompressionStarted(_)
         | Event::ToolResultsPruned(_)
@@ -215,6 +243,7 @@ fn as_message(state: &SessionState, message_id: &str, sender: &Sender, text: &st
         chat: state.opened.as_ref().map_or_else(nowhere, |opened| opened.chat.clone()),
         sender: sender.clone(),
         text: text.to_owned(),
+        attachments: Vec::new(),
     }
 }
 
@@ -340,6 +369,9 @@ fn command_name(command: &Command) -> &'static str {
         Command::Delivered { .. } => "Delivered",
         Command::DeliveryFailed { .. } => "DeliveryFailed",
         Command::DeliveryUncertain { .. } => "DeliveryUncertain",
+        Command::Titled { .. } => "Titled",
+        Command::BeginAuxiliary(_) => "BeginAuxiliary",
+        Command::EndAuxiliary(_) => "EndAuxiliary",
         Command::Fault { .. } => "Fault",
     }
 }

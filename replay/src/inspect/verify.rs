@@ -156,7 +156,11 @@ fn compare(
     let (what, said, is) = match &recorded.event {
         Event::ModelCallStarted(started) => {
             verified.requests += 1;
-            ("request", started.request_digest, transcript::request(state, started.purpose).digest())
+            (
+                "request",
+                started.request_digest,
+                transcript::request(state, started.purpose, started.route).digest(),
+            )
         }
         Event::SessionEnded(ended) => {
             verified.states += 1;

@@ -17,8 +17,10 @@ pub fn durability(event: &Event) -> Durability {
         },
         // What is sent must be known to be owed.
         Event::DeliveryPlanned(_) | Event::DeliveryAttempted(_) => Durability::Disk,
-        // A lasting yes.
-        Event::ApprovalGranted(_) => Durability::Disk,
+        // A lasting yes; a key that was mended or exchanged.
+        Event::ApprovalGranted(_) | Event::CredentialReset(_) | Event::CredentialRefreshed(_) => {
+            Durability::Disk
+        }
         Event::SessionOpened(_)
         | Event::SessionConfigured(_)
         | Event::SystemPromptBuilt(_)
@@ -34,6 +36,12 @@ pub fn durability(event: &Event) -> Durability {
         | Event::ModelCallSucceeded(_)
         | Event::ModelCallFailed(_)
         | Event::ModelCallAborted(_)
+        | Event::AuxiliaryCallStarted(_)
+        | Event::AuxiliaryCallFinished(_)
+        | Event::CredentialRested(_)
+        | Event::SessionTitled(_)
+        | Event::SpendingWarned(_)
+        | Event::SpendingStopped(_)
         | Event::ToolCallFinished(_)
         | Event::ToolCallSkipped(_)
         | Event::ToolCallInDoubt(_)

@@ -3,12 +3,31 @@
 use herm_schema::events::*;
 use herm_schema::{BlobRef, CallRef, JsonText, Micros, StreamPos, Text};
 
-/// Time and chance, stamped by the shell when a command enters.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Time, chance, and what else the shell knows when a command enters.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stamp {
     pub now: Micros,
     /// Spreads retries; any number.
     pub seed: u64,
+    pub outlook: Outlook,
+}
+
+/// What other streams say that bears on a model call. What is decided by it is recorded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outlook {
+    /// By route. One that is not listed is ready, with the first of its keys.
+    pub routes: Vec<Route>,
+    /// Spent today by the whole profile, this session included, in micro-dollars.
+    pub spent_today: u64,
+}
+
+/// Whether a model can be asked now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Route {
+    /// With these keys, the best first; none where none is needed.
+    Ready { credentials: Vec<String> },
+    /// All of its keys rest, the first of them until then.
+    Resting { until: Micros },
 }
 
 /// What the reducer is asked.
@@ -86,6 +105,14 @@ pub enum Command {
         intent: StreamPos,
     },
     /// herm's own code failed while an effect ran.
+    /// The title that a model thought of; `None` if it did not.
+    Titled {
+        title: Option<String>,
+        by: TitledBy,
+    },
+    /// A model is about to be asked something besides the conversation.
+    BeginAuxiliary(AuxiliaryCallStarted),
+    EndAuxiliary(AuxiliaryCallFinished),
     Fault {
         effect: super::EffectId,
         message: String,

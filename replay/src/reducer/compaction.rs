@@ -66,7 +66,7 @@ fn summarise(entries: &[Entry]) -> String {
     let mut lines: Vec<String> = Vec::new();
     for entry in entries {
         match &entry.body {
-            Body::User { text } => lines.push(format!("User: {}", excerpt(text))),
+            Body::User { text, .. } => lines.push(format!("User: {}", excerpt(text))),
             Body::Summary { text } => lines.push(text.clone()),
             Body::Assistant { message, .. } => {
                 if !message.text.trim().is_empty() {

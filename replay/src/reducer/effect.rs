@@ -42,6 +42,8 @@ pub enum Effect {
         /// It is to end now, with what it has.
         stop: bool,
     },
+    /// The session wants a title.
+    Title,
     /// The last word has to be cut to the platform's limit.
     PlanDelivery {
         kind: DeliveryKind,
@@ -66,6 +68,7 @@ pub enum EffectId {
     PrepareCall(CallRef, bool),
     AskApproval(StreamPos),
     RunTool(StreamPos),
+    Title,
     PlanDelivery,
     Deliver(StreamPos),
 }
@@ -81,6 +84,7 @@ impl Effect {
             Self::PrepareCall { call, approved } => EffectId::PrepareCall(*call, *approved),
             Self::AskApproval { request, .. } => EffectId::AskApproval(*request),
             Self::RunTool { intent, .. } => EffectId::RunTool(*intent),
+            Self::Title => EffectId::Title,
             Self::PlanDelivery { .. } => EffectId::PlanDelivery,
             Self::Deliver { intent, .. } => EffectId::Deliver(*intent),
         }
@@ -98,6 +102,7 @@ impl Effect {
             | Self::Wait { .. }
             | Self::BuildPrompt { .. }
             | Self::PrepareCall { .. }
+            | Self::Title
             | Self::PlanDelivery { .. } => None,
         }
     }
@@ -115,6 +120,7 @@ impl EffectId {
             Self::PrepareCall(..) => "prepare_call",
             Self::AskApproval(_) => "ask_approval",
             Self::RunTool(_) => "run_tool",
+            Self::Title => "title",
             Self::PlanDelivery => "plan_delivery",
             Self::Deliver(_) => "deliver",
         }

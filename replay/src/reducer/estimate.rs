@@ -9,6 +9,8 @@ use super::state::*;
 const BYTES_PER_TOKEN: u64 = 4;
 /// What a message costs besides its text.
 const TOKENS_PER_ENTRY: u64 = 4;
+/// What an image costs, about, with any vendor.
+const TOKENS_PER_IMAGE: u64 = 1_600;
 
 /// Size of the next request.
 pub fn tokens(state: &SessionState) -> u64 {
@@ -36,7 +38,12 @@ fn fixed(state: &SessionState) -> u64 {
 /// Size of one entry.
 pub fn entry(entry: &Entry) -> u64 {
     let bytes = match &entry.body {
-        Body::User { text } | Body::Summary { text } => text.len() as u64,
+        Body::User { text, attachments } => {
+            let images =
+                attachments.iter().filter(|file| file.media_type.starts_with("image/")).count() as u64;
+            (text.len() as u64).saturating_add(images.saturating_mul(BYTES_PER_TOKEN * TOKENS_PER_IMAGE))
+        }
+        Body::Summary { text } => text.len() as u64,
         Body::Assistant { message, .. } => {
             let calls = message.calls.iter().map(|call| call.name.len() + call.arguments.0.len() + 16);
             (message.text.len() + calls.sum::<usize>()) as u64
@@ -50,8 +57,7 @@ pub fn entry(entry: &Entry) -> u64 {
 
 /// Tokens that a request may hold beside the answer.
 pub fn room(state: &SessionState) -> u64 {
-    state.policy.as_ref().map_or(u64::MAX, |policy| {
-        let model = &policy.model;
+    state.choice().map_or(u64::MAX, |model| {
         u64::from(model.context_window_tokens.saturating_sub(model.output_tokens_max))
     })
 }

@@ -14,6 +14,7 @@ pub mod barrier;
 pub mod canonical;
 pub mod command;
 pub mod compaction;
+pub mod cost;
 pub mod decide;
 pub mod effect;
 mod estimate;
@@ -29,7 +30,7 @@ mod segments;
 pub mod state;
 pub mod transcript;
 
-pub use command::{Command, Stamp};
+pub use command::{Command, Outlook, Route, Stamp};
 pub use decide::decide;
 pub use effect::{Effect, EffectId};
 pub use evolve::evolve;

@@ -1,6 +1,6 @@
 //! What herm itself says: to the model beside a result, and to the person where there is no answer.
 
-use herm_schema::events::{BudgetWarned, ExitReason, FailureClass, ModelFailure};
+use herm_schema::events::*;
 
 /// Stands for a result that is not in the log.
 pub const OUTCOME_UNKNOWN: &str = r#"{"error":"The outcome of this call is unknown: it was interrupted. It may or may not have taken effect. Check before repeating it."}"#;
@@ -72,6 +72,7 @@ pub fn describe(reason: ExitReason) -> &'static str {
         ExitReason::PersistenceFailed => "the log could not be written",
         ExitReason::RepeatedFaults => "herm failed too often",
         ExitReason::ResumesExhausted => "restarts interrupted it too often",
+        ExitReason::SpendingLimit => "what may be spent is spent",
     }
 }
 
@@ -81,6 +82,30 @@ pub fn closing(reason: ExitReason) -> String {
         ExitReason::InterruptedByUser | ExitReason::InterruptedDuringModelCall => String::new(),
         other => format!("I stopped without an answer: {}.", describe(other)),
     }
+}
+
+/// What the person is told when nothing may be spent any more.
+pub fn spending_stopped(event: &SpendingStopped) -> String {
+    let (what, key) = match event.scope {
+        SpendingScope::Session => ("this session", "spending.session_max_usd"),
+        SpendingScope::Day => ("today", "spending.day_max_usd"),
+    };
+    let (spent, limit) = (dollars(event.spent), dollars(event.limit));
+    format!(
+        "I stopped: the spending limit for {what} is reached ({spent} of {limit}). `herm config set {key} AMOUNT` raises it."
+    )
+}
+
+/// Micro-dollars for a person.
+pub fn dollars(micro: u64) -> String {
+    let decimals = if micro < 10_000 && micro > 0 { 6 } else { 2 };
+    format!("${:.decimals$}", micro as f64 / 1e6)
+}
+
+/// What stands in a request for a file that the model cannot be shown.
+pub fn attachment(attachment: &Attachment) -> String {
+    let name: String = attachment.name.chars().filter(|c| !c.is_control()).take(200).collect();
+    format!("\n[attached: `{name}`, {}, {} bytes]", attachment.media_type, attachment.content.bytes)
 }
 
 /// One sentence for the person about a failed model call; the log has the rest.

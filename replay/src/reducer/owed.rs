@@ -1,7 +1,7 @@
 //! What a state owes the world, as data: the same state owes the same.
 
 use herm_schema::Micros;
-use herm_schema::events::PromptReason;
+use herm_schema::events::{AuxiliaryTask, ExitReason, PromptReason};
 
 use super::effect::Effect;
 use super::state::*;
@@ -15,8 +15,23 @@ pub fn owed(state: &SessionState) -> Vec<Effect> {
         effects.push(Effect::Advance);
     }
     owed_to_chats(state, &mut effects);
+    if wants_title(state) {
+        effects.push(Effect::Title);
+    }
     effects
 }
+
+/// Asked for once a turn until there is one, a few times at most; owed for as long as it is asked.
+fn wants_title(state: &SessionState) -> bool {
+    let asked = state.policy.as_ref().is_some_and(|policy| policy.titles);
+    let running = state.auxiliary.iter().any(|call| call.task == AuxiliaryTask::Title);
+    let answered = state.last_exit == Some(ExitReason::Answered);
+    let due = u64::from(state.title_attempts) < state.turns.min(TITLE_ATTEMPTS_MAX);
+    asked && state.title.is_none() && state.ended.is_none() && (running || (answered && due))
+}
+
+/// Times a model is asked for a title.
+const TITLE_ATTEMPTS_MAX: u64 = 3;
 
 fn owed_by_turn(state: &SessionState, turn: &Turn, effects: &mut Vec<Effect>) {
     match &turn.phase {

@@ -22,6 +22,8 @@ pub enum Rejection {
     Stale,
     #[error("nothing is due")]
     NothingDue,
+    #[error("what may be spent is spent")]
+    SpendingLimit,
     #[error("work is still open")]
     WorkOpen,
     #[error("{what} of {found} bytes exceeds the limit of {limit} bytes")]

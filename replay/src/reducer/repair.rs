@@ -7,9 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use herm_schema::Text;
-
-use super::request::{Call, Message};
+use super::request::{Call, Message, Part};
 use super::{canonical, notices};
 
 /// Stands between user texts that are sent as one.
@@ -77,16 +75,17 @@ fn merge(messages: Vec<Message>) -> Vec<Message> {
     out
 }
 
-fn is_blank(part: &Text) -> bool {
+fn is_blank(part: &Part) -> bool {
     match part {
-        Text::Inline(text) => text.trim().is_empty(),
-        Text::Stored(blob) => blob.bytes == 0,
+        Part::Inline(text) => text.trim().is_empty(),
+        Part::Stored(blob) => blob.bytes == 0,
+        Part::Image { .. } => false,
     }
 }
 
 /// Gives each call its one result, in the order of the calls, under an id of its own.
 fn pair(calls: Vec<Call>, results: Vec<Message>, used: &mut BTreeSet<String>) -> (Vec<Call>, Vec<Message>) {
-    let mut waiting: Vec<Option<(String, Vec<Text>)>> = results
+    let mut waiting: Vec<Option<(String, Vec<Part>)>> = results
         .into_iter()
         .map(|result| match result {
             Message::Tool { id, parts, .. } => Some((id, parts)),

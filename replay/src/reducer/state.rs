@@ -6,8 +6,10 @@ use herm_schema::events::*;
 use herm_schema::{BlobRef, CallRef, Digest, JsonText, Micros, Position, SessionId, StreamPos, Text, TurnId};
 use serde::{Deserialize, Serialize};
 
+use super::request::RequestOptions;
+
 /// Raised when the shape or meaning of [`SessionState`] changes; snapshots of others are dropped.
-pub const STATE_VERSION: u32 = 1;
+pub const STATE_VERSION: u32 = 2;
 
 /// A session at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,6 +33,14 @@ pub struct SessionState {
     /// Lasting yeses of this session: tool and pattern.
     pub grants: Vec<(String, String)>,
     pub context: ContextState,
+    /// What requests of this session do without, because a provider refused it.
+    pub without: Without,
+    pub title: Option<String>,
+    /// Times a model was asked for a title.
+    pub title_attempts: u32,
+    pub spending: Spending,
+    /// Auxiliary calls without an outcome.
+    pub auxiliary: Vec<Auxiliary>,
     pub turns: u64,
     pub model_calls: u32,
     pub last_exit: Option<ExitReason>,
@@ -57,6 +67,7 @@ pub struct Offer {
 pub struct Queued {
     pub at: StreamPos,
     pub text: String,
+    pub attachments: Vec<Attachment>,
 }
 
 /// One piece of the conversation, named by the event that made it.
@@ -70,6 +81,7 @@ pub struct Entry {
 pub enum Body {
     User {
         text: String,
+        attachments: Vec<Attachment>,
     },
     Assistant {
         message: AssistantMessage,
@@ -86,6 +98,52 @@ pub enum Body {
     Summary {
         text: String,
     },
+}
+
+/// What has been spent, in micro-dollars.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spending {
+    pub spent: u64,
+    /// Answered calls whose price is not known.
+    pub unpriced_calls: u32,
+    /// The highest share that was warned of, by scope.
+    pub warned: Vec<(SpendingScope, u8)>,
+}
+
+/// A model call besides the conversation, under way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Auxiliary {
+    pub at: StreamPos,
+    pub task: AuxiliaryTask,
+    pub prices: Option<Prices>,
+}
+
+/// What a provider refused, and what is left out since.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Without {
+    /// Reasoning items of answers up to here.
+    pub reasoning_to: Option<StreamPos>,
+    pub schema_patterns: bool,
+    pub long_context: bool,
+    pub tool_images: bool,
+    pub image_side_px_max: Option<u32>,
+}
+
+impl Without {
+    /// Whether the reasoning items of the answer at `at` are left out.
+    pub fn reasoning_of(&self, at: StreamPos) -> bool {
+        self.reasoning_to.is_some_and(|to| at <= to)
+    }
+
+    /// As a request carries it.
+    pub fn options(&self) -> RequestOptions {
+        RequestOptions {
+            no_tool_calls: false,
+            plain_schemas: self.schema_patterns,
+            no_long_context: self.long_context,
+            image_side_px_max: self.image_side_px_max,
+        }
+    }
 }
 
 /// What is known of the size of the context.
@@ -136,6 +194,14 @@ pub struct Turn {
     pub continuations: u32,
     /// Text of answers that were cut by the output limit, to be put before the rest.
     pub partial: String,
+    /// Which model of the policy answers now: 0 is the session's own, 1 its first fallback.
+    pub route: u32,
+    /// Attempts at the model call under way that went to this route.
+    pub route_attempts: u32,
+    /// Keys that were given up for this model call, by fingerprint.
+    pub failed_keys: Vec<String>,
+    /// Why the session's own model was left, for the person.
+    pub first_failure: Option<ModelFailure>,
     /// Finished tool calls of this turn, for the guardrails.
     pub history: Vec<CallTrace>,
 }
@@ -186,6 +252,8 @@ pub struct ModelIntent {
     pub call: u32,
     pub attempt: u32,
     pub purpose: ModelPurpose,
+    /// Fingerprint of the key.
+    pub credential: Option<String>,
 }
 
 /// The tool calls of one answer.
@@ -267,6 +335,13 @@ impl Chunk {
 }
 
 impl SessionState {
+    /// The model that answers now: the session's own, or the fallback that the turn has come to.
+    pub fn choice(&self) -> Option<&ModelChoice> {
+        let policy = self.policy.as_ref()?;
+        let route = self.turn.as_ref().map_or(0, |turn| turn.route);
+        policy.route(route).or(Some(&policy.model))
+    }
+
     /// Digest over everything in it; the same for the same events on every machine.
     pub fn digest(&self) -> Digest {
         let bytes = bincode::serde::encode_to_vec((STATE_VERSION, self), bincode::config::standard());

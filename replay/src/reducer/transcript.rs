@@ -3,48 +3,43 @@
 //! The conversation is rendered entry by entry, then [`repair`] makes it well formed whatever is
 //! missing. As long as no event says otherwise, a request begins with the bytes of the one before.
 
-use herm_schema::Text;
-use herm_schema::events::{ModelPurpose, ToolCall};
+use herm_schema::events::{Attachment, ModelPurpose, ToolCall};
 
 use super::notices;
 use super::repair::{self, repair};
-use super::request::{Call, Message, Request};
+use super::request::{Call, Message, Part, Request, RequestOptions};
 use super::state::*;
 
-/// The request for a model call, were it to start now.
-pub fn request(state: &SessionState, purpose: ModelPurpose) -> Request {
-    let tools = match purpose {
-        ModelPurpose::Turn => state.offer.as_ref().map(|offer| offer.definitions),
-        ModelPurpose::ClosingSummary { .. } => None,
-    };
-    let (model, output_tokens_max) = state
-        .policy
-        .as_ref()
-        .map(|policy| (policy.model.model.clone(), policy.model.output_tokens_max))
-        .unwrap_or_default();
-    let mut messages = render(state);
+/// The request for a model call, were it to start now with the model of `route`.
+pub fn request(state: &SessionState, purpose: ModelPurpose, route: u32) -> Request {
+    let tools = state.offer.as_ref().map(|offer| offer.definitions);
+    let choice = state.policy.as_ref().and_then(|policy| policy.route(route));
+    let model = choice.map(|choice| choice.model.clone()).unwrap_or_default();
+    let output_tokens_max = choice.map(|choice| choice.output_tokens_max).unwrap_or_default();
+    let mut messages = render(state, choice.is_some_and(|choice| choice.images));
     attach(state, &mut messages);
     if let ModelPurpose::ClosingSummary { reason } = purpose {
         ask_for_summary(&mut messages, notices::describe(reason));
     }
-    Request { model, system: state.prompt, tools, messages: repair(messages), output_tokens_max }
+    let options = RequestOptions { no_tool_calls: purpose != ModelPurpose::Turn, ..state.without.options() };
+    Request { model, system: state.prompt, tools, messages: repair(messages), output_tokens_max, options }
 }
 
 /// The conversation as messages, not yet repaired.
-fn render(state: &SessionState) -> Vec<Message> {
+fn render(state: &SessionState, images: bool) -> Vec<Message> {
     let mut messages = Vec::with_capacity(state.view.len());
     // Calls that a result may answer: those of the answer it follows.
     let mut open: &[ToolCall] = &[];
     for entry in &state.view {
         match &entry.body {
-            Body::User { text } => messages.push(user(text)),
+            Body::User { text, attachments } => messages.push(said(text, attachments, images)),
             Body::Summary { text } => messages.push(user(&format!("{}{text}", notices::SUMMARY_PREFIX))),
             Body::Assistant { message, cut } => {
                 open = &message.calls;
                 messages.push(Message::Assistant {
                     text: message.text.clone(),
                     calls: message.calls.iter().map(sent).collect(),
-                    extras: message.extras.clone(),
+                    extras: message.extras.clone().filter(|_| !state.without.reasoning_of(entry.at)),
                 });
                 if *cut {
                     messages.push(user(notices::CONTINUE));
@@ -54,11 +49,11 @@ fn render(state: &SessionState) -> Vec<Message> {
                 let Some(asked) = open.get(usize::from(call.index)) else {
                     continue;
                 };
-                let notes = notes.iter().map(|note| Text::Inline(note.clone()));
+                let notes = notes.iter().map(|note| Part::Inline(note.clone()));
                 messages.push(Message::Tool {
                     id: repair::local_id(&asked.id, usize::from(call.index)),
                     name: asked.name.clone(),
-                    parts: std::iter::once(shown.clone()).chain(notes).collect(),
+                    parts: std::iter::once(shown.clone().into()).chain(notes).collect(),
                 });
             }
         }
@@ -83,6 +78,18 @@ fn user(text: &str) -> Message {
     Message::User { parts: vec![text.into()] }
 }
 
+/// What a person said, with what came with it: images where the model takes them, names otherwise.
+fn said(text: &str, attachments: &[Attachment], images: bool) -> Message {
+    let mut parts: Vec<Part> = vec![text.into()];
+    for attachment in attachments {
+        parts.push(match attachment.media_type.starts_with("image/") && images {
+            true => Part::Image { content: attachment.content, media_type: attachment.media_type.clone() },
+            false => Part::Inline(notices::attachment(attachment)),
+        });
+    }
+    Message::User { parts }
+}
+
 fn sent(call: &ToolCall) -> Call {
     Call { id: call.id.clone(), name: call.name.clone(), arguments: call.arguments.clone() }
 }
@@ -94,7 +101,7 @@ fn attach(state: &SessionState, messages: &mut [Message]) {
         return;
     };
     if let Some(Message::Tool { parts, .. }) = messages.last_mut() {
-        parts.extend(turn.notes.iter().map(|note| Text::Inline(note.rendered())));
+        parts.extend(turn.notes.iter().map(|note| Part::Inline(note.rendered())));
     }
 }
 
@@ -104,7 +111,7 @@ fn ask_for_summary(messages: &mut Vec<Message>, why: &str) {
          found, and what is left.]"
     );
     match messages.last_mut() {
-        Some(Message::Tool { parts, .. }) => parts.push(Text::Inline(format!("\n\n{text}"))),
+        Some(Message::Tool { parts, .. }) => parts.push(Part::Inline(format!("\n\n{text}"))),
         Some(Message::User { .. } | Message::Assistant { .. }) | None => messages.push(user(&text)),
     }
 }

@@ -5,7 +5,7 @@
 use herm_replay::log::memory::MemoryLog;
 use herm_replay::log::{Append, Durability, Expect, Log};
 use herm_replay::reducer::command::{Prepared, ToolOutcome};
-use herm_replay::reducer::{Command, Effect, Rejection, SessionState, Stamp, decide, evolve, owed};
+use herm_replay::reducer::{Command, Effect, Outlook, Rejection, SessionState, Stamp, decide, evolve, owed};
 use herm_schema::events::*;
 use herm_schema::{BlobRef, Event, JsonText, Micros, Recorded, SessionId, StreamPos, Text};
 
@@ -15,21 +15,20 @@ pub struct Session {
     pub state: SessionState,
     pub events: Vec<Recorded>,
     pub now: Micros,
+    pub outlook: Outlook,
     messages: u64,
 }
 
 pub fn policy() -> Policy {
     Policy {
         model: ModelChoice {
-            provider: "scripted".into(),
-            model: "m".into(),
-            dialect: "chat_completions".into(),
-            base_url: String::new(),
-            credential: None,
             context_window_tokens: 128_000,
             output_tokens_max: 8_000,
-            stream: true,
+            ..ModelChoice::new("scripted", "m", "chat_completions")
         },
+        fallbacks: Vec::new(),
+        spending: SpendingPolicy::default(),
+        titles: false,
         limits: Limits {
             iterations_max: 90,
             iteration_budget: 90,
@@ -104,6 +103,7 @@ impl Session {
             state: SessionState::default(),
             events: Vec::new(),
             now: start,
+            outlook: Outlook::default(),
             messages: 0,
         };
         let opened = SessionOpened {
@@ -123,7 +123,8 @@ impl Session {
     }
 
     pub fn ask_with(&mut self, command: Command, seed: u64) -> Result<Vec<Event>, Rejection> {
-        let events = decide(&self.state, command, Stamp { now: self.now, seed })?;
+        let events =
+            decide(&self.state, command, Stamp { now: self.now, seed, outlook: self.outlook.clone() })?;
         let committed = self
             .log
             .append(Append {
@@ -149,6 +150,7 @@ impl Session {
             chat: chat(),
             sender: sender(),
             text: text.into(),
+            attachments: Vec::new(),
         }
     }
 

@@ -104,7 +104,7 @@ impl<'a> Scripted<'a> {
     /// Asks the reducer and appends what it decides; whether it decided anything.
     pub fn ask(&mut self, command: Command) -> bool {
         self.now = self.now.plus(1_000 + self.dice.below(2_000_000));
-        let stamp = Stamp { now: self.now, seed: self.dice.next() };
+        let stamp = Stamp { now: self.now, seed: self.dice.next(), ..Stamp::default() };
         let Ok(events) = decide(&self.state, command, stamp) else {
             return false;
         };
@@ -129,6 +129,7 @@ impl<'a> Scripted<'a> {
             chat,
             sender: Sender { id: "u1".to_owned(), name: Some("Ada".to_owned()) },
             text: text.to_owned(),
+            attachments: Vec::new(),
         };
         self.ask(Command::Receive { message, visible_text: "so far".to_owned() })
     }
@@ -333,15 +334,13 @@ fn halves(text: &str) -> Vec<String> {
 pub fn policy(seed: u64) -> Policy {
     Policy {
         model: ModelChoice {
-            provider: "offline".to_owned(),
-            model: format!("model-{}", seed % 2),
-            dialect: "chat_completions".to_owned(),
-            base_url: String::new(),
-            credential: None,
             context_window_tokens: 4_000,
             output_tokens_max: 500,
-            stream: true,
+            ..ModelChoice::new("offline", &format!("model-{}", seed % 2), "chat_completions")
         },
+        fallbacks: Vec::new(),
+        spending: SpendingPolicy::default(),
+        titles: false,
         limits: Limits {
             iterations_max: 8,
             iteration_budget: 8,

@@ -1,5 +1,7 @@
 //! What reaches a session from outside.
 
+use crate::BlobRef;
+
 payload! {
     /// A place on a platform.
     pub struct ChatRef {
@@ -27,6 +29,19 @@ payload! {
         pub chat: ChatRef,
         pub sender: Sender,
         pub text: String,
+        /// In the order in which they were sent.
+        pub attachments: Vec<Attachment>,
+    }
+}
+
+payload! {
+    /// A file that came with a message; its bytes are kept as a blob.
+    pub struct Attachment {
+        pub content: BlobRef,
+        /// Such as `image/png`, by what the bytes are.
+        pub media_type: String,
+        /// As the sender named it.
+        pub name: String,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Model calls: the question as a digest, the answer whole.
 
-use super::ExitReason;
-use crate::{Digest, JsonText, Micros};
+use super::{ExitReason, Prices};
+use crate::{Digest, JsonText, Micros, StreamPos};
 
 payload! {
     /// Intent: a request is about to be sent.
@@ -21,6 +21,8 @@ payload! {
         pub model: String,
         /// Fingerprint of the key, never the key.
         pub credential: Option<String>,
+        /// Which model of the policy: 0 is the session's own, 1 its first fallback.
+        pub route: u32,
     }
 }
 
@@ -143,6 +145,29 @@ payload! {
         Compress,
         /// End the turn.
         GiveUp,
+        /// Another attempt with another key of the same provider.
+        Rotate,
+        /// Another attempt with the model of this route.
+        FallBack { route: u32 },
+        /// Another attempt without what was refused.
+        Strip { what: Stripped },
+        /// Another attempt with images of at most this many pixels a side.
+        ShrinkImages { side_px_max: u32 },
+    }
+}
+
+payload! {
+    /// What a request can do without.
+    #[derive(Copy, PartialOrd, Ord)]
+    pub enum Stripped {
+        /// Reasoning items and their signatures, of every answer so far.
+        Reasoning,
+        /// `pattern` and `format` in the schemas of tools.
+        SchemaPatterns,
+        /// The opt-in to a longer context window.
+        LongContext,
+        /// Images in tool results.
+        ToolImages,
     }
 }
 
@@ -192,5 +217,86 @@ payload! {
         Redirected,
         /// herm stopped while it ran; nothing of it is an answer.
         Crashed,
+    }
+}
+
+payload! {
+    /// Intent: a model call that is no part of the conversation is about to be made.
+    pub struct AuxiliaryCallStarted {
+        pub task: AuxiliaryTask,
+        /// From 1; attempts at the same task, each with a key or a model of its own.
+        pub attempt: u32,
+        pub request_digest: Digest,
+        pub estimated_tokens: u64,
+        pub provider: String,
+        pub model: String,
+        /// Fingerprint of the key, never the key.
+        pub credential: Option<String>,
+        pub prices: Option<Prices>,
+    }
+}
+
+payload! {
+    /// What a model is asked besides the conversation.
+    #[derive(Copy, PartialOrd, Ord)]
+    pub enum AuxiliaryTask {
+        Title,
+        Compression,
+        Approval,
+        Vision,
+        WebExtract,
+        Memory,
+        Review,
+    }
+}
+
+payload! {
+    /// Outcome of an auxiliary call.
+    pub struct AuxiliaryCallFinished {
+        /// Its intent.
+        pub started: StreamPos,
+        pub outcome: AuxiliaryOutcome,
+    }
+}
+
+payload! {
+    pub enum AuxiliaryOutcome {
+        Answered { text: String, usage: Option<Usage>, timings: Timings },
+        Failed { failure: ModelFailure },
+        /// Nobody waits for it any more, or a restart came between.
+        Cancelled,
+    }
+}
+
+payload! {
+    /// A key is left alone for a while. In the stream of the profile.
+    pub struct CredentialRested {
+        pub provider: String,
+        /// Fingerprint of the key.
+        pub credential: String,
+        pub class: FailureClass,
+        /// The far future for a key that only a person can mend.
+        pub until: Micros,
+    }
+}
+
+payload! {
+    /// A person says that keys are good again. In the stream of the profile.
+    pub struct CredentialReset {
+        pub provider: String,
+        /// Fingerprint; `None` is all of the provider.
+        pub credential: Option<String>,
+    }
+}
+
+payload! {
+    /// A token was exchanged for a new one. In the stream of the profile.
+    pub struct CredentialRefreshed {
+        pub provider: String,
+        /// Fingerprint of the refresh token before.
+        pub before: String,
+        /// Fingerprint of the refresh token now; the same where the vendor keeps it.
+        pub now: String,
+        pub expires_at: Option<Micros>,
     }
 }

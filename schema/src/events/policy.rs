@@ -4,7 +4,12 @@ payload! {
     /// Everything that [`crate::Event::SessionConfigured`] fixes for the turns that follow.
     pub struct Policy {
         pub model: ModelChoice,
+        /// Called instead, in this order, while the model before cannot be had.
+        pub fallbacks: Vec<ModelChoice>,
         pub limits: Limits,
+        pub spending: SpendingPolicy,
+        /// Whether the session gets a title from a model after its first turn.
+        pub titles: bool,
         pub compression: CompressionPolicy,
         pub guardrails: GuardrailPolicy,
         pub busy: BusyPolicy,
@@ -24,11 +29,98 @@ payload! {
         pub dialect: String,
         /// Without credentials; empty for a provider that has none.
         pub base_url: String,
-        /// Fingerprint of the key, never the key.
-        pub credential: Option<String>,
+        /// Fingerprints of the keys that may be used, never the keys; empty where none is needed.
+        pub credentials: Vec<String>,
         pub context_window_tokens: u32,
         pub output_tokens_max: u32,
         pub stream: bool,
+        /// How much it is to reason; `None` leaves that to the vendor.
+        pub effort: Option<ReasoningEffort>,
+        pub cache_ttl: CacheTtl,
+        /// Whether it takes images; they are described in words otherwise.
+        pub images: bool,
+        /// What it costs; `None` if that is not known.
+        pub prices: Option<Prices>,
+    }
+}
+
+impl Policy {
+    /// The model of a route: 0 is the session's own, 1 the first fallback.
+    pub fn route(&self, route: u32) -> Option<&ModelChoice> {
+        match route.checked_sub(1) {
+            None => Some(&self.model),
+            Some(fallback) => self.fallbacks.get(usize::try_from(fallback).ok()?),
+        }
+    }
+}
+
+impl ModelChoice {
+    /// `model` of `provider`, spoken to in `dialect`; all else as for a model of which nothing is known.
+    pub fn new(provider: &str, model: &str, dialect: &str) -> Self {
+        Self {
+            provider: provider.to_owned(),
+            model: model.to_owned(),
+            dialect: dialect.to_owned(),
+            base_url: String::new(),
+            credentials: Vec::new(),
+            context_window_tokens: 32_768,
+            output_tokens_max: 8_192,
+            stream: true,
+            effort: None,
+            cache_ttl: CacheTtl::FiveMinutes,
+            images: false,
+            prices: None,
+        }
+    }
+}
+
+payload! {
+    /// How much a model is to reason before it answers.
+    #[derive(Copy, PartialOrd, Ord)]
+    pub enum ReasoningEffort {
+        /// As little as the vendor allows.
+        None,
+        Minimal,
+        Low,
+        Medium,
+        High,
+        XHigh,
+    }
+}
+
+payload! {
+    /// How long a vendor with explicit prompt caching is asked to keep a prefix.
+    #[derive(Copy, Default)]
+    pub enum CacheTtl {
+        Off,
+        #[default]
+        FiveMinutes,
+        OneHour,
+    }
+}
+
+payload! {
+    /// Prices in micro-dollars (millionths of a US dollar) for a million tokens.
+    pub struct Prices {
+        pub input: u64,
+        pub cached_read: u64,
+        pub cached_write: u64,
+        pub output: u64,
+        /// Where they were read: `catalogue`, `config`, or the vendor's own list.
+        pub source: String,
+        /// The day on which they were right, `YYYY-MM-DD`.
+        pub as_of: String,
+    }
+}
+
+payload! {
+    /// What may be spent, in micro-dollars; checked before each model call.
+    #[derive(Copy, Default)]
+    pub struct SpendingPolicy {
+        /// By one session.
+        pub session_max: Option<u64>,
+        /// By the whole profile on one day, UTC.
+        pub day_max: Option<u64>,
     }
 }
 

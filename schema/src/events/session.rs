@@ -89,6 +89,22 @@ payload! {
 }
 
 payload! {
+    /// The session has a title, for lists; the model never sees it.
+    pub struct SessionTitled {
+        pub title: String,
+        pub by: TitledBy,
+    }
+}
+
+payload! {
+    #[derive(Copy)]
+    pub enum TitledBy {
+        Model,
+        Person,
+    }
+}
+
+payload! {
     /// No turn of this session follows.
     pub struct SessionEnded {
         pub reason: EndReason,

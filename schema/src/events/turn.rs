@@ -70,6 +70,40 @@ payload! {
         RepeatedFaults,
         /// Restarts resumed it too often without progress.
         ResumesExhausted,
+        /// What may be spent is spent.
+        SpendingLimit,
+    }
+}
+
+payload! {
+    /// Half or four fifths of what may be spent is spent; said once each.
+    pub struct SpendingWarned {
+        pub scope: SpendingScope,
+        /// 50 or 80.
+        pub percent: u8,
+        /// In micro-dollars.
+        pub spent: u64,
+        /// In micro-dollars.
+        pub limit: u64,
+    }
+}
+
+payload! {
+    /// What may be spent is spent: the model is not called, and the turn ends.
+    pub struct SpendingStopped {
+        pub scope: SpendingScope,
+        /// In micro-dollars.
+        pub spent: u64,
+        /// In micro-dollars.
+        pub limit: u64,
+    }
+}
+
+payload! {
+    #[derive(Copy, PartialOrd, Ord)]
+    pub enum SpendingScope {
+        Session,
+        Day,
     }
 }
 

@@ -1,10 +1,14 @@
 //! Old version to next version: a pure function and a file each.
 //!
 //! [`STEPS`] is the whole chain. A step reads the payload of one version of one kind and writes
-//! the payload of the next; [`to_current`] walks it until the version that this build writes.
-//! Nothing has been changed since the vocabulary was frozen, so the chain is empty.
+//! the payload of the next; [`walk`] goes on until the version that this build writes.
+
+mod message_received;
+mod model_call_started;
+mod session_configured;
 
 use crate::CodecError;
+use crate::codec::decode_exact;
 
 /// One step: payload bytes of version `from` of `kind` to payload bytes of version `from + 1`.
 pub struct Step {
@@ -14,7 +18,31 @@ pub struct Step {
 }
 
 /// Every step there is.
-pub const STEPS: &[Step] = &[];
+pub const STEPS: &[Step] = &[
+    Step { kind: 101, from: 1, apply: session_configured::from_1 },
+    Step { kind: 200, from: 1, apply: message_received::from_1 },
+    // One more reason for an end; what was said before is said the same.
+    Step { kind: 301, from: 1, apply: same },
+    Step { kind: 400, from: 1, apply: model_call_started::from_1 },
+    // More that can be done about a failure; what was said before is said the same.
+    Step { kind: 402, from: 1, apply: same },
+];
+
+fn same(bytes: &[u8]) -> Result<Vec<u8>, CodecError> {
+    Ok(bytes.to_vec())
+}
+
+/// Reads an old payload, and writes the next that `change` makes of it.
+fn step<Old, New>(bytes: &[u8], change: impl FnOnce(Old) -> New) -> Result<Vec<u8>, CodecError>
+where
+    Old: serde::de::DeserializeOwned,
+    New: serde::Serialize,
+{
+    let mut out = Vec::with_capacity(bytes.len() + 32);
+    let error = |error: bincode::error::EncodeError| CodecError::Encode { reason: error.to_string() };
+    crate::codec::encode_into(&change(decode_exact(bytes)?), &mut out).map_err(error)?;
+    Ok(out)
+}
 
 /// Walks `steps` from `version` of `kind` as far as they go; the version reached, and its bytes.
 ///

@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use herm_replay::reducer::SessionState;
+use herm_replay::reducer::notices::dollars;
 use herm_replay::reducer::state::{Body, Phase};
 use herm_schema::events::*;
 use herm_schema::{CallRef, Event, Recorded, SessionId};
@@ -99,14 +100,11 @@ impl Watch for Link {
                 self.say(Happening::Retracted);
                 let status =
                     event.failure.status.map(|status| format!("HTTP {status}: ")).unwrap_or_default();
-                let next = match event.action {
-                    FailureAction::Retry { .. } => "; trying again",
-                    FailureAction::Compress => "; making the conversation shorter",
-                    FailureAction::GiveUp => "",
-                };
+                let next = next_step(event.action, state);
                 self.notice(format!("the model call failed: {status}{}{next}", event.failure.message));
             }
             Event::ModelCallAborted(_) => self.say(Happening::Retracted),
+            Event::SpendingWarned(event) => self.notice(spending_words(event)),
             Event::CompressionFinished(event) => {
                 let (before, after) = (event.before_tokens, event.after_tokens);
                 self.notice(format!("context compacted: about {before} tokens became {after}"));
@@ -230,4 +228,38 @@ impl Platform for Link {
             Ok(None)
         })
     }
+}
+
+/// What follows a failed model call, for the person.
+fn next_step(action: FailureAction, state: &SessionState) -> String {
+    match action {
+        FailureAction::Retry { .. } => "; trying again".to_owned(),
+        FailureAction::Compress => "; making the conversation shorter".to_owned(),
+        FailureAction::Rotate => "; trying another key".to_owned(),
+        FailureAction::FallBack { route } => {
+            let choice = state.policy.as_ref().and_then(|policy| policy.route(route));
+            choice
+                .map(|choice| format!("; asking {} {} instead", choice.provider, choice.model))
+                .unwrap_or_default()
+        }
+        FailureAction::Strip { what } => match what {
+            Stripped::Reasoning => "; trying again without earlier reasoning",
+            Stripped::SchemaPatterns => "; trying again with plainer tool schemas",
+            Stripped::LongContext => "; trying again without the long context window",
+            Stripped::ToolImages => "; trying again without the images of tools",
+        }
+        .to_owned(),
+        FailureAction::ShrinkImages { side_px_max } => {
+            format!("; trying again with images of at most {side_px_max} pixels a side")
+        }
+        FailureAction::GiveUp => String::new(),
+    }
+}
+
+fn spending_words(event: &SpendingWarned) -> String {
+    let whose = match event.scope {
+        SpendingScope::Session => "this session",
+        SpendingScope::Day => "today",
+    };
+    format!("{} % of the spending limit for {whose} is used ({})", event.percent, dollars(event.limit))
 }

@@ -120,5 +120,6 @@ pub fn typed(text: String) -> MessageReceived {
         chat: terminal_chat(),
         sender: Sender { id: "local".to_owned(), name: None },
         text,
+        attachments: Vec::new(),
     }
 }

@@ -407,6 +407,7 @@ fn explanation(reason: ExitReason) -> Option<&'static str> {
         ExitReason::PersistenceFailed => "an event could not be recorded; see `herm doctor`",
         ExitReason::RepeatedFaults => "herm's own code failed too often; see HERM_LOG=herm=debug",
         ExitReason::ResumesExhausted => "restarts resumed this turn too often without progress",
+        ExitReason::SpendingLimit => "stopped: the spending limit is reached (spending)",
     })
 }
 

@@ -8,10 +8,10 @@ const KEY_CHARS_MIN: usize = 8;
 const MARKERS: [&str; 9] = ["sk-", "sk_", "gsk_", "xai-", "nvapi-", "hf_", "AIza", "fw_", "Bearer "];
 const MASK: &str = "[redacted]";
 
-/// `text` without `secret` and without anything that looks like a key.
-pub fn redact(text: &str, secret: Option<&Secret>) -> String {
+/// `text` without `secrets` and without anything that looks like a key.
+pub fn redact(text: &str, secrets: &[Secret]) -> String {
     let mut out = text.to_owned();
-    if let Some(secret) = secret.filter(|secret| !secret.reveal().trim().is_empty()) {
+    for secret in secrets.iter().filter(|secret| !secret.reveal().trim().is_empty()) {
         out = out.replace(secret.reveal().trim(), &format!("[{}]", secret.fingerprint()));
     }
     for marker in MARKERS {
@@ -49,12 +49,12 @@ mod tests {
     fn neither_our_key_nor_what_looks_like_one_is_left() {
         let key = Secret::new("plainkey-1234\n");
         let text = format!("bad key plainkey-1234, or sk-{}, or Bearer {}", "abcdefgh1234", "zyxwvut98765");
-        let out = redact(&text, Some(&key));
+        let out = redact(&text, &[key]);
         assert_eq!(out, format!("bad key [{}], or sk-[redacted], or Bearer [redacted]", key.fingerprint()));
     }
 
     #[test]
     fn words_that_only_look_alike_stay() {
-        assert_eq!(redact("a disk-full task-oriented sk-1", None), "a disk-full task-oriented sk-1");
+        assert_eq!(redact("a disk-full task-oriented sk-1", &[]), "a disk-full task-oriented sk-1");
     }
 }

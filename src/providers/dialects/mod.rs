@@ -8,6 +8,7 @@ use herm_schema::events::{AssistantMessage, Finish, ModelFailure, Usage};
 use super::{Delta, LoadedRequest};
 
 pub mod chat_completions;
+mod models;
 mod repair;
 mod think;
 
@@ -17,30 +18,26 @@ pub use think::{Scrubbed, ThinkScrubber};
 /// A request as it goes over the wire, its address relative to the endpoint's base URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WireRequest {
-    /// Such as `chat/completions`; no leading slash.
-    pub path: &'static str,
+    /// Such as `chat/completions`, with its query if it has one; no leading slash.
+    pub path: String,
     /// Besides authentication and content type.
     pub headers: Vec<(&'static str, String)>,
     pub body: Vec<u8>,
 }
 
-/// How a key is presented.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeyHeader {
-    /// `Authorization: Bearer KEY`.
-    Bearer,
-    /// The key alone in a header of this name.
-    Named(&'static str),
+/// What a vendor's own list says of a model.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ListedModel {
+    pub name: String,
+    pub context_window_tokens: Option<u32>,
+    pub output_tokens_max: Option<u32>,
+    pub images: Option<bool>,
 }
 
 /// One wire format.
 pub trait Dialect: Send + Sync {
     /// The name that [`herm_schema::events::ModelChoice::dialect`] bears.
     fn name(&self) -> &'static str;
-
-    fn key_header(&self) -> KeyHeader {
-        KeyHeader::Bearer
-    }
 
     /// What is sent. The same request always gives the same bytes, and a request that only goes on
     /// from another begins with all of its bytes up to the new message.
@@ -49,9 +46,19 @@ pub trait Dialect: Send + Sync {
     /// A reader for the answer to `request`, whether it is streamed or not.
     fn reader(&self, request: &LoadedRequest) -> Box<dyn AnswerReader>;
 
-    /// Path of the list of models, relative to the base URL.
-    fn models_path(&self) -> &'static str {
-        "models"
+    /// The path of a base URL that was given without one, such as `/v1`; empty for none.
+    fn base_path(&self) -> &'static str {
+        "/v1"
+    }
+
+    /// Path of the list of models, relative to the base URL; `None` where the vendor has none.
+    fn models_path(&self) -> Option<&'static str> {
+        Some("models")
+    }
+
+    /// The list of models in the shape that this wire format gives it; `None` if it is no such list.
+    fn read_models(&self, list: &serde_json::Value) -> Option<Vec<ListedModel>> {
+        models::of_openai(list)
     }
 }
 

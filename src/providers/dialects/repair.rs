@@ -10,7 +10,7 @@ use herm_replay::reducer::request::Call;
 use herm_schema::JsonText;
 use serde_json::Value;
 
-use crate::providers::LoadedMessage;
+use crate::providers::{Image, LoadedMessage};
 
 /// The result that stands for one which is not there.
 const UNKNOWN_OUTCOME: &str = "{\"error\":\"the outcome of this tool call is unknown: it may or may not have \
@@ -23,9 +23,9 @@ pub fn well_formed(messages: &[LoadedMessage]) -> Vec<LoadedMessage> {
     let mut out = Repaired::default();
     for message in messages {
         match message {
-            LoadedMessage::User { text } => out.user(text),
+            LoadedMessage::User { text, images } => out.user(text, images),
             LoadedMessage::Assistant { .. } => out.assistant(message),
-            LoadedMessage::Tool { id, name, text } => out.tool(id, name, text),
+            LoadedMessage::Tool { id, text, images, .. } => out.tool(id, text, images),
         }
     }
     out.answer_open();
@@ -38,7 +38,7 @@ struct Open {
     id: String,
     sent: Call,
     damaged: bool,
-    result: Option<String>,
+    result: Option<(String, Vec<Image>)>,
 }
 
 #[derive(Default)]
@@ -49,16 +49,20 @@ struct Repaired {
 }
 
 impl Repaired {
-    fn user(&mut self, text: &str) {
-        if text.trim().is_empty() {
+    fn user(&mut self, text: &str, images: &[Image]) {
+        let text = if text.trim().is_empty() { "" } else { text };
+        if text.is_empty() && images.is_empty() {
             return;
         }
         self.answer_open();
-        if let Some(LoadedMessage::User { text: before }) = self.messages.last_mut() {
-            before.push_str("\n\n");
+        if let Some(LoadedMessage::User { text: before, images: shown }) = self.messages.last_mut() {
+            if !before.is_empty() && !text.is_empty() {
+                before.push_str("\n\n");
+            }
             before.push_str(text);
+            shown.extend_from_slice(images);
         } else {
-            self.messages.push(LoadedMessage::User { text: text.to_owned() });
+            self.messages.push(LoadedMessage::User { text: text.to_owned(), images: images.to_vec() });
         }
     }
 
@@ -115,20 +119,20 @@ impl Repaired {
         candidate
     }
 
-    fn tool(&mut self, id: &str, _name: &str, text: &str) {
+    fn tool(&mut self, id: &str, text: &str, images: &[Image]) {
         // A result without a call is dropped: no server takes it.
         let waiting = self.open.iter_mut().find(|open| open.id == id && open.result.is_none());
         if let Some(open) = waiting {
-            open.result = Some(text.to_owned());
+            open.result = Some((text.to_owned(), images.to_vec()));
         }
     }
 
     /// Puts the results after their calls, in the calls' order, one each.
     fn answer_open(&mut self) {
         for open in self.open.drain(..) {
-            let text = open.result.unwrap_or_else(|| UNKNOWN_OUTCOME.to_owned());
+            let (text, images) = open.result.unwrap_or_else(|| (UNKNOWN_OUTCOME.to_owned(), Vec::new()));
             let text = if open.damaged { format!("{DAMAGED_NOTE}{text}") } else { text };
-            self.messages.push(LoadedMessage::Tool { id: open.sent.id, name: open.sent.name, text });
+            self.messages.push(LoadedMessage::Tool { id: open.sent.id, name: open.sent.name, text, images });
         }
     }
 }
@@ -158,7 +162,7 @@ mod tests {
     use super::*;
 
     fn user(text: &str) -> LoadedMessage {
-        LoadedMessage::User { text: text.into() }
+        LoadedMessage::user(text)
     }
 
     fn calls(ids: &[&str]) -> LoadedMessage {
@@ -171,7 +175,7 @@ mod tests {
     }
 
     fn result(id: &str, text: &str) -> LoadedMessage {
-        LoadedMessage::Tool { id: id.into(), name: "f".into(), text: text.into() }
+        LoadedMessage::tool(id, "f", text)
     }
 
     #[test]
@@ -270,7 +274,7 @@ mod tests {
                     }
                     "tool"
                 }
-                LoadedMessage::User { text } if text.trim().is_empty() => return false,
+                LoadedMessage::User { text, .. } if text.trim().is_empty() => return false,
                 LoadedMessage::User { .. } => "user",
                 LoadedMessage::Assistant { calls, .. } => {
                     if !calls.iter().all(|call| ids.insert(call.id.clone())) {

@@ -7,7 +7,6 @@ use std::time::Duration;
 use herm_schema::events::ModelFailure;
 use reqwest::Url;
 use reqwest::redirect::Policy;
-use serde_json::Value;
 
 use crate::providers::classify::{self, Phase, TransportFailure};
 use crate::providers::{Deadlines, Error};
@@ -15,9 +14,12 @@ use crate::providers::{Deadlines, Error};
 /// How many connections to one endpoint are kept for the next call.
 const IDLE_CONNECTIONS_MAX: usize = 4;
 
-/// The base URL as it is used: no slash at the end, with `/v1` where there was no path, without a
-/// `chat/completions` that was copied along.
-pub(super) fn base_url(text: &str) -> Result<String, Error> {
+/// What people copy along behind a base URL.
+const COPIED_PATHS: [&str; 3] = ["/chat/completions", "/messages", "/responses"];
+
+/// The base URL as it is used: no slash at the end, with `default_path` where there was no path,
+/// without the path of a request that was copied along.
+pub(super) fn base_url(text: &str, default_path: &str) -> Result<String, Error> {
     let bad = |reason: String| Error::BadBaseUrl { url: without_login(text), reason };
     let url = Url::parse(text.trim()).map_err(|error| bad(error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") {
@@ -27,11 +29,11 @@ pub(super) fn base_url(text: &str) -> Result<String, Error> {
         return Err(bad("it has a query or a fragment".to_owned()));
     }
     let path = url.path().trim_end_matches('/');
-    let path = path.strip_suffix("/chat/completions").unwrap_or(path);
-    let path = if path.is_empty() { "/v1".to_owned() } else { path.to_owned() };
+    let path = COPIED_PATHS.iter().find_map(|copied| path.strip_suffix(copied)).unwrap_or(path);
+    let path = if path.is_empty() { default_path.to_owned() } else { path.to_owned() };
     let mut url = url;
     url.set_path(&path);
-    Ok(url.to_string())
+    Ok(url.to_string().trim_end_matches('/').to_owned())
 }
 
 /// An address may hold a login, which is a secret.
@@ -117,19 +119,6 @@ fn told_by(error: &(dyn std::error::Error + 'static)) -> Option<TransportFailure
     io.get_ref().and_then(|inner| told_by(inner))
 }
 
-/// Names and context windows from a list of models: `{"data":[{"id",…}]}` or a bare list.
-pub(super) fn models_of(value: &Value) -> Option<Vec<(String, Option<u32>)>> {
-    let list = value.get("data").or_else(|| value.get("models")).unwrap_or(value).as_array()?;
-    let windows =
-        ["/context_length", "/context_window", "/max_model_len", "/max_context_length", "/meta/n_ctx"];
-    let named = list.iter().filter_map(|model| {
-        let name = model.get("id").or_else(|| model.get("name"))?.as_str()?.to_owned();
-        let window = windows.iter().find_map(|path| model.pointer(path)?.as_u64());
-        Some((name, window.and_then(|tokens| u32::try_from(tokens).ok())))
-    });
-    Some(named.collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,24 +132,15 @@ mod tests {
             ("https://host/v1beta/openai/", "https://host/v1beta/openai"),
             (" https://host/v1/chat/completions ", "https://host/v1"),
         ] {
-            assert_eq!(base_url(text).as_deref(), Ok(expected), "{text}");
+            assert_eq!(base_url(text, "/v1").as_deref(), Ok(expected), "{text}");
         }
     }
 
     #[test]
     fn what_is_no_base_url_is_refused_without_its_login() {
         for text in ["", "127.0.0.1:8080", "ftp://a:secret@host/", "http://host/v1?key=1"] {
-            let error = base_url(text).unwrap_err().to_string();
+            let error = base_url(text, "/v1").unwrap_err().to_string();
             assert!(!error.contains("secret"), "{error}");
         }
-    }
-
-    #[test]
-    fn lists_of_models_are_read_in_their_shapes() {
-        let value = serde_json::json!({"object":"list","data":[
-            {"id":"a","max_model_len":4096},{"id":"b","meta":{"n_ctx":2048}},{"id":"c"},{"x":1}]});
-        let expected = vec![("a".into(), Some(4096)), ("b".into(), Some(2048)), ("c".into(), None)];
-        assert_eq!(models_of(&value), Some(expected));
-        assert_eq!(models_of(&serde_json::json!({"hello": 1})), None);
     }
 }

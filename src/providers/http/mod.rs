@@ -4,6 +4,7 @@
 //! as one that says nothing. Nothing is retried here. A key is put into a header that cannot be
 //! printed and is taken out of every text that leaves.
 
+pub mod auth;
 mod client;
 mod deadline;
 
@@ -15,33 +16,38 @@ use herm_schema::events::{ModelFailure, Timings};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use tokio::time::Instant;
 
+use self::auth::Authorize;
 use self::client::{base_url, build, failure_of};
 use self::deadline::Watch;
 use super::classify::{self, TransportFailure, redact};
-use super::dialects::{AnswerReader, Dialect, KeyHeader};
+use super::dialects::{AnswerReader, Dialect, ListedModel};
 use super::{Answer, BoxFuture, CallContext, Deadlines, Delta, Error, LoadedRequest, Provider};
-use crate::config::Secret;
 
 /// Largest answer, in bytes as they come over the wire.
 pub const ANSWER_BYTES_MAX: usize = 64 << 20;
 /// Most that is read of the body of a failure, in bytes.
 const FAILURE_BYTES_MAX: usize = 64 << 10;
 
-/// One endpoint, one key, one wire format.
+/// One endpoint, one credential, one wire format.
 pub struct HttpProvider {
     base_url: String,
-    key: Option<Secret>,
+    auth: Arc<dyn Authorize>,
     dialect: Arc<dyn Dialect>,
     client: OnceLock<Result<reqwest::Client, Error>>,
 }
 
 impl HttpProvider {
-    /// `base_url` with or without a slash at the end; where it has no path, `/v1` is meant.
+    /// `base_url` with or without a slash at the end; where it has no path, the dialect's is meant.
     ///
     /// # Errors
     /// `BadBaseUrl`. Nothing is connected or loaded yet.
-    pub fn new(base_url_text: &str, key: Option<Secret>, dialect: Arc<dyn Dialect>) -> Result<Self, Error> {
-        Ok(Self { base_url: base_url(base_url_text)?, key, dialect, client: OnceLock::new() })
+    pub fn new(
+        base_url_text: &str,
+        auth: Arc<dyn Authorize>,
+        dialect: Arc<dyn Dialect>,
+    ) -> Result<Self, Error> {
+        let base_url = base_url(base_url_text, dialect.base_path())?;
+        Ok(Self { base_url, auth, dialect, client: OnceLock::new() })
     }
 
     /// As requests use it: no slash at the end.
@@ -56,38 +62,30 @@ impl HttpProvider {
         built.as_ref().map_err(|error| unsendable(error.to_string()))
     }
 
-    fn headers(&self, extra: &[(&'static str, String)]) -> Result<HeaderMap, ModelFailure> {
-        let mut headers = HeaderMap::new();
-        for (name, value) in extra {
-            let value = HeaderValue::from_str(value).map_err(|error| unsendable(error.to_string()))?;
-            headers.insert(HeaderName::from_static(name), value);
-        }
-        if let Some(key) = &self.key {
-            let (name, text) = match self.dialect.key_header() {
-                KeyHeader::Bearer => ("authorization", format!("Bearer {}", key.reveal().trim())),
-                KeyHeader::Named(name) => (name, key.reveal().trim().to_owned()),
-            };
-            let mut value = HeaderValue::from_str(&text).map_err(|_| {
-                unsendable(format!("{} holds characters that no header takes", key.fingerprint()))
-            })?;
-            value.set_sensitive(true);
-            headers.insert(HeaderName::from_static(name), value);
-        }
-        Ok(headers)
+    /// The request, authorised, and sent.
+    async fn send(
+        &self,
+        request: reqwest::RequestBuilder,
+        deadlines: &Deadlines,
+        watch: &Watch,
+    ) -> Result<reqwest::Response, ModelFailure> {
+        let mut request = request.build().map_err(|error| failure_of(&error, deadlines))?;
+        watch.until(self.auth.authorize(&mut request)).await??;
+        let sending = self.client(deadlines)?.execute(request);
+        watch.until(sending).await?.map_err(|error| failure_of(&error, deadlines))
     }
 
     async fn run(&self, request: &LoadedRequest, context: &CallContext) -> Result<Answer, ModelFailure> {
         let started = Instant::now();
         let mut watch = Watch::new(started, context.deadlines);
         let wire = self.dialect.encode(request);
-        let sending = self
+        let sent = self
             .client(&context.deadlines)?
             .post(format!("{}/{}", self.base_url, wire.path))
-            .headers(self.headers(&wire.headers)?)
+            .headers(headers(&wire.headers)?)
             .header("content-type", "application/json")
-            .body(wire.body)
-            .send();
-        let response = watch.until(sending).await?.map_err(|error| failure_of(&error, &context.deadlines))?;
+            .body(wire.body);
+        let response = self.send(sent, &context.deadlines, &watch).await?;
         if !response.status().is_success() {
             return Err(refused(response, &mut watch).await);
         }
@@ -108,39 +106,37 @@ impl HttpProvider {
         })
     }
 
-    /// The models that the endpoint lists, and what it says of their context windows in tokens.
+    /// The models that the endpoint lists.
     ///
     /// # Errors
     /// As [`Provider::call`].
-    pub async fn models(&self, deadlines: &Deadlines) -> Result<Vec<(String, Option<u32>)>, ModelFailure> {
+    pub async fn models(&self, deadlines: &Deadlines) -> Result<Vec<ListedModel>, ModelFailure> {
         let mut watch = Watch::new(Instant::now(), *deadlines);
         let listed = self.list(deadlines, &mut watch).await;
         listed.map_err(|failure| self.without_key(failure))
     }
 
-    async fn list(
-        &self,
-        deadlines: &Deadlines,
-        watch: &mut Watch,
-    ) -> Result<Vec<(String, Option<u32>)>, ModelFailure> {
-        let sending = self
+    async fn list(&self, deadlines: &Deadlines, watch: &mut Watch) -> Result<Vec<ListedModel>, ModelFailure> {
+        let path = self.dialect.models_path();
+        let path = path.ok_or_else(|| unsendable("this endpoint does not list its models".to_owned()))?;
+        let sent = self
             .client(deadlines)?
-            .get(format!("{}/{}", self.base_url, self.dialect.models_path()))
-            .headers(self.headers(&[("accept", "application/json".to_owned())])?)
-            .send();
-        let response = watch.until(sending).await?.map_err(|error| failure_of(&error, deadlines))?;
+            .get(format!("{}/{path}", self.base_url))
+            .header("accept", "application/json");
+        let response = self.send(sent, deadlines, watch).await?;
         if !response.status().is_success() {
             return Err(refused(response, watch).await);
         }
         let body = body(response, watch, ANSWER_BYTES_MAX, deadlines).await?;
         let value: serde_json::Value = serde_json::from_slice(&body)
             .map_err(|_| unsendable("the list of models is not JSON: is the base URL right?".to_owned()))?;
-        client::models_of(&value)
+        self.dialect
+            .read_models(&value)
             .ok_or_else(|| unsendable("the answer is no list of models: is the base URL right?".to_owned()))
     }
 
     fn without_key(&self, failure: ModelFailure) -> ModelFailure {
-        ModelFailure { message: redact(&failure.message, self.key.as_ref()), ..failure }
+        ModelFailure { message: redact(&failure.message, &self.auth.secrets()), ..failure }
     }
 }
 
@@ -159,6 +155,15 @@ impl Provider for HttpProvider {
             }
         })
     }
+}
+
+fn headers(fields: &[(&'static str, String)]) -> Result<HeaderMap, ModelFailure> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in fields {
+        let value = HeaderValue::from_str(value).map_err(|error| unsendable(error.to_string()))?;
+        headers.insert(HeaderName::from_static(name), value);
+    }
+    Ok(headers)
 }
 
 /// Feeds `reader` until the answer is over, the stream ends, or a deadline passes.

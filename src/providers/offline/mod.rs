@@ -34,14 +34,9 @@ pub struct Offline;
 /// How it is chosen.
 pub fn choice() -> ModelChoice {
     ModelChoice {
-        provider: PROVIDER.to_owned(),
-        model: MODEL.to_owned(),
-        dialect: PROVIDER.to_owned(),
-        base_url: String::new(),
-        credential: None,
         context_window_tokens: CONTEXT_WINDOW_TOKENS,
         output_tokens_max: OUTPUT_TOKENS_MAX,
-        stream: true,
+        ..ModelChoice::new(PROVIDER, MODEL, PROVIDER)
     }
 }
 
@@ -123,7 +118,7 @@ fn split_turn(messages: &[LoadedMessage]) -> (&str, Vec<&str>) {
     let mut results = Vec::new();
     for message in messages.iter().rev() {
         match message {
-            LoadedMessage::User { text } => {
+            LoadedMessage::User { text, .. } => {
                 results.reverse();
                 return (text, results);
             }
@@ -136,7 +131,7 @@ fn split_turn(messages: &[LoadedMessage]) -> (&str, Vec<&str>) {
 
 fn usage(request: &LoadedRequest, message: &AssistantMessage) -> Usage {
     let said = |message: &LoadedMessage| match message {
-        LoadedMessage::User { text } | LoadedMessage::Tool { text, .. } => text.len(),
+        LoadedMessage::User { text, .. } | LoadedMessage::Tool { text, .. } => text.len(),
         LoadedMessage::Assistant { text, calls, .. } => {
             text.len() + calls.iter().map(|call| call.name.len() + call.arguments.0.len()).sum::<usize>()
         }

@@ -120,13 +120,14 @@ fn request(messages: Vec<LoadedMessage>, tools: &[&str]) -> LoadedRequest {
         tools: tools.iter().map(tool).collect(),
         messages,
         output_tokens_max: 100,
+        options: Default::default(),
     }
 }
 
 const ALL: [&str; 5] = ["terminal", "read_file", "search_files", "write_file", "session_search"];
 
 fn user(text: &str) -> LoadedMessage {
-    LoadedMessage::User { text: text.into() }
+    LoadedMessage::user(text)
 }
 
 /// The conversation after `answer` was carried out with `result`.
@@ -138,7 +139,7 @@ fn with_result(
     let call = answer.calls[0].clone();
     let sent = Call { id: call.id.clone(), name: call.name.clone(), arguments: call.arguments };
     messages.push(LoadedMessage::Assistant { text: answer.text.clone(), calls: vec![sent], extras: None });
-    messages.push(LoadedMessage::Tool { id: call.id, name: call.name, text: result.into() });
+    messages.push(LoadedMessage::tool(call.id, call.name, result));
     messages
 }
 

@@ -26,7 +26,7 @@ async fn a_key_chooses_its_vendor_and_is_named_by_its_fingerprint() {
     let resolved = choose(&Wanted::default(), &[("GROQ_API_KEY", "k-123")]).await.unwrap();
     assert_eq!(resolved.choice.provider, "groq");
     assert_eq!(resolved.choice.base_url, "https://api.groq.com/openai/v1");
-    assert_eq!(resolved.choice.credential, Some(Secret::new("k-123").fingerprint()));
+    assert_eq!(resolved.choice.credentials, [Secret::new("k-123").fingerprint()]);
     assert_eq!(resolved.why, "GROQ_API_KEY is set");
     assert!(!format!("{:?}{}", resolved.choice, resolved.why).contains("k-123"));
 }
@@ -48,13 +48,13 @@ async fn an_address_gets_no_key_that_is_not_its_own() {
     let keys = [("OPENAI_API_KEY", "secret"), ("HERM_API_KEY", "mine")];
     let custom = wanted(None, Some("m"), Some("http://10.0.0.1:9/"));
     let resolved = choose(&custom, &keys[..1]).await.unwrap();
-    assert_eq!((resolved.choice.provider.as_str(), resolved.choice.credential), (CUSTOM, None));
+    assert_eq!((resolved.choice.provider.as_str(), resolved.choice.credentials), (CUSTOM, vec![]));
     assert_eq!(resolved.choice.base_url, "http://10.0.0.1:9/v1");
     let resolved = choose(&custom, &keys).await.unwrap();
-    assert_eq!(resolved.choice.credential, Some(Secret::new("mine").fingerprint()));
+    assert_eq!(resolved.choice.credentials, [Secret::new("mine").fingerprint()]);
     let named = wanted(Some("openai"), Some("m"), Some("http://10.0.0.1:9/"));
     let resolved = choose(&named, &keys).await.unwrap();
-    assert_eq!(resolved.choice.credential, Some(Secret::new("secret").fingerprint()));
+    assert_eq!(resolved.choice.credentials, [Secret::new("secret").fingerprint()]);
 }
 
 #[tokio::test]

@@ -212,7 +212,13 @@ pub fn opened() -> SessionOpened {
 
 pub fn message(id: &str, text: &str) -> MessageReceived {
     let sender = Sender { id: "me".into(), name: None };
-    MessageReceived { message_id: id.into(), chat: chat(), sender, text: text.into() }
+    MessageReceived {
+        message_id: id.into(),
+        chat: chat(),
+        sender,
+        text: text.into(),
+        attachments: Vec::new(),
+    }
 }
 
 pub fn says(id: &str, text: &str) -> Input {
@@ -222,15 +228,13 @@ pub fn says(id: &str, text: &str) -> Input {
 pub fn policy() -> Policy {
     Policy {
         model: ModelChoice {
-            provider: "scripted".into(),
-            model: "m".into(),
-            dialect: "chat_completions".into(),
-            base_url: String::new(),
-            credential: None,
             context_window_tokens: 128_000,
             output_tokens_max: 1_000,
-            stream: true,
+            ..ModelChoice::new("scripted", "m", "chat_completions")
         },
+        fallbacks: Vec::new(),
+        spending: SpendingPolicy::default(),
+        titles: false,
         limits: Limits {
             iterations_max: 60,
             iteration_budget: 60,
@@ -273,7 +277,7 @@ pub fn policy() -> Policy {
 pub struct OneModel(pub Arc<dyn Provider>);
 
 impl Models for OneModel {
-    fn provider(&self, _: &ModelChoice) -> Option<Arc<dyn Provider>> {
+    fn provider(&self, _: &ModelChoice, _: Option<&str>) -> Option<Arc<dyn Provider>> {
         Some(self.0.clone())
     }
 }

@@ -131,7 +131,7 @@ fn next_step(messages: &[LoadedMessage]) -> usize {
         ends.filter_map(|rest| rest.split(']').next()?.parse::<usize>().ok()).max()
     };
     let newest = messages.iter().filter_map(|message| match message {
-        LoadedMessage::User { text } | LoadedMessage::Assistant { text, .. } => marks(text),
+        LoadedMessage::User { text, .. } | LoadedMessage::Assistant { text, .. } => marks(text),
         LoadedMessage::Tool { .. } => None,
     });
     newest.max().map_or(0, |newest| newest + 1)
@@ -140,7 +140,7 @@ fn next_step(messages: &[LoadedMessage]) -> usize {
 /// Size of a request, counted as roughly as herm does.
 fn tokens(request: &LoadedRequest) -> u64 {
     let size = |message: &LoadedMessage| match message {
-        LoadedMessage::User { text } | LoadedMessage::Tool { text, .. } => text.len(),
+        LoadedMessage::User { text, .. } | LoadedMessage::Tool { text, .. } => text.len(),
         LoadedMessage::Assistant { text, calls, .. } => {
             text.len() + calls.iter().map(|call| call.name.len() + call.arguments.0.len()).sum::<usize>()
         }

@@ -3,6 +3,7 @@
 use herm_schema::events::*;
 use herm_schema::{BlobRef, Event, StreamPos};
 
+use super::{remedy, spending};
 use crate::reducer::command::{Compression, Stamp};
 use crate::reducer::rejection::Rejection;
 use crate::reducer::state::*;
@@ -11,7 +12,7 @@ use crate::reducer::{compaction, estimate, evolve, owed, transcript};
 /// Share of the wall-clock budget at which the model is reminded.
 const REMIND_PERCENT: u64 = 80;
 
-pub fn advance(state: &SessionState, stamp: Stamp) -> Result<Vec<Event>, Rejection> {
+pub fn advance(state: &SessionState, stamp: &Stamp) -> Result<Vec<Event>, Rejection> {
     let step = match &state.turn {
         Some(turn) => step(state, turn, stamp),
         None => next_turn(state),
@@ -34,11 +35,11 @@ fn next_turn(state: &SessionState) -> Result<Vec<Event>, Rejection> {
     Ok(vec![TurnStarted { inbound: vec![queued.at] }.into()])
 }
 
-fn step(state: &SessionState, turn: &Turn, stamp: Stamp) -> Result<Vec<Event>, Rejection> {
+fn step(state: &SessionState, turn: &Turn, stamp: &Stamp) -> Result<Vec<Event>, Rejection> {
     match &turn.phase {
         Phase::Gate if owed::prompt_due(state).is_none() => gate(state, turn, stamp),
         Phase::Waiting { not_before, call, attempt, purpose } if stamp.now >= *not_before => {
-            Ok(vec![start_call(state, turn, *call, *attempt, *purpose)?.into()])
+            call_or_stop(state, turn, (*call, *attempt), *purpose, stamp)
         }
         Phase::Closing { reason, text, .. } if text.is_empty() => Ok(vec![end(turn, *reason, stamp)]),
         Phase::Delivering { reason, delivery } if owed::turn_is_over(state, *delivery) => {
@@ -54,13 +55,13 @@ fn step(state: &SessionState, turn: &Turn, stamp: Stamp) -> Result<Vec<Event>, R
     }
 }
 
-fn end(turn: &Turn, reason: ExitReason, stamp: Stamp) -> Event {
+fn end(turn: &Turn, reason: ExitReason, stamp: &Stamp) -> Event {
     let totals = TurnTotals { elapsed_us: stamp.now.since(turn.started_at), ..turn.totals };
     TurnEnded { reason, totals }.into()
 }
 
 /// Whether another iteration may begin, and what has to come before it.
-fn gate(state: &SessionState, turn: &Turn, stamp: Stamp) -> Result<Vec<Event>, Rejection> {
+fn gate(state: &SessionState, turn: &Turn, stamp: &Stamp) -> Result<Vec<Event>, Rejection> {
     let policy = state.policy.as_ref().ok_or(Rejection::NotConfigured)?;
     let limits = &policy.limits;
     let elapsed_us = stamp.now.since(turn.started_at);
@@ -84,8 +85,41 @@ fn gate(state: &SessionState, turn: &Turn, stamp: Stamp) -> Result<Vec<Event>, R
             return Ok(vec![BudgetWarned { elapsed_us, budget_us }.into()]);
         }
     }
-    let call = state.model_calls.saturating_add(1);
-    Ok(vec![start_call(state, turn, call, 1, purpose)?.into()])
+    if let Some(event) = spending::warning(state, &stamp.outlook) {
+        return Ok(vec![event]);
+    }
+    call_or_stop(state, turn, (state.model_calls.saturating_add(1), 1), purpose, stamp)
+}
+
+/// No call begins when what may be spent is spent.
+fn call_or_stop(
+    state: &SessionState,
+    turn: &Turn,
+    (call, attempt): (u32, u32),
+    purpose: ModelPurpose,
+    stamp: &Stamp,
+) -> Result<Vec<Event>, Rejection> {
+    if let Some(stopped) = spending::stopped(state, &stamp.outlook) {
+        return Ok(vec![stopped.into()]);
+    }
+    let policy = state.policy.as_ref().ok_or(Rejection::NotConfigured)?;
+    let failed = if attempt == 1 { &[] } else { turn.failed_keys.as_slice() };
+    let (route, credential) = remedy::way(policy, turn.route, failed, &stamp.outlook);
+    let choice = policy.route(route).ok_or(Rejection::NotConfigured)?;
+    let first = u32::from(attempt == 1);
+    let started = ModelCallStarted {
+        call,
+        attempt,
+        iteration: turn.totals.iterations.saturating_add(first),
+        purpose,
+        request_digest: transcript::request(state, purpose, route).digest(),
+        estimated_tokens: estimate::tokens(state),
+        provider: choice.provider.clone(),
+        model: choice.model.clone(),
+        credential,
+        route,
+    };
+    Ok(vec![started.into()])
 }
 
 /// The compression gates: after a batch of tool calls, before any other model call, and when the
@@ -120,28 +154,6 @@ fn prune(state: &SessionState, policy: &CompressionPolicy) -> Option<Event> {
     let worth = !pruned.is_empty() && saved >= u64::from(policy.prune_reclaim_min_tokens);
     let after_tokens = before_tokens.saturating_sub(saved);
     worth.then(|| ToolResultsPruned { pruned, before_tokens, after_tokens }.into())
-}
-
-fn start_call(
-    state: &SessionState,
-    turn: &Turn,
-    call: u32,
-    attempt: u32,
-    purpose: ModelPurpose,
-) -> Result<ModelCallStarted, Rejection> {
-    let policy = state.policy.as_ref().ok_or(Rejection::NotConfigured)?;
-    let first = u32::from(attempt == 1);
-    Ok(ModelCallStarted {
-        call,
-        attempt,
-        iteration: turn.totals.iterations.saturating_add(first),
-        purpose,
-        request_digest: transcript::request(state, purpose).digest(),
-        estimated_tokens: estimate::tokens(state),
-        provider: policy.model.provider.clone(),
-        model: policy.model.model.clone(),
-        credential: policy.model.credential.clone(),
-    })
 }
 
 pub fn prompt_built(

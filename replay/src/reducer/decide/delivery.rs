@@ -34,7 +34,7 @@ fn attempt(delivery: StreamPos, chunk: u16, attempt: u32, possible_repeat: bool)
 }
 
 /// The first chunk that is due, of the first delivery of its target.
-pub fn next_attempt(state: &SessionState, stamp: Stamp) -> Option<Vec<Event>> {
+pub fn next_attempt(state: &SessionState, stamp: &Stamp) -> Option<Vec<Event>> {
     let mut busy: Vec<&ChatRef> = Vec::new();
     for (id, delivery) in &state.deliveries {
         if busy.contains(&&delivery.target) {
@@ -94,7 +94,7 @@ pub fn failed(
 }
 
 /// herm failed while it was being sent: like a failure that leaves open whether it was.
-pub fn faulted(state: &SessionState, intent: StreamPos, stamp: Stamp) -> Result<Vec<Event>, Rejection> {
+pub fn faulted(state: &SessionState, intent: StreamPos, stamp: &Stamp) -> Result<Vec<Event>, Rejection> {
     let message = "herm failed while sending".to_owned();
     let retry_at = Some(stamp.now.plus(FAULT_RETRY_US));
     failed(state, intent, DeliveryFailure::Unknown, message, retry_at)

@@ -35,7 +35,8 @@ pub fn receive(
         (BusyPolicy::Queue, _) | (_, Phase::Closing { .. } | Phase::Delivering { .. }) => {
             Ok(vec![message.into()])
         }
-        _ if turn.stop.is_some() => Ok(vec![message.into()]),
+        // A file has no place beside a tool result: its message waits for a turn of its own.
+        _ if turn.stop.is_some() || !message.attachments.is_empty() => Ok(vec![message.into()]),
         (BusyPolicy::Steer, _) | (BusyPolicy::Interrupt, Phase::Tools(_)) => {
             Ok(vec![as_steer(message).into()])
         }

@@ -4,10 +4,13 @@
 //! of the same append give each other are counted on from the head of the stream.
 
 mod advance;
+mod auxiliary;
 mod delivery;
 mod inbound;
 mod model;
+mod remedy;
 mod resume;
+mod spending;
 mod tool;
 
 use herm_schema::events::*;
@@ -20,7 +23,7 @@ use super::state::*;
 pub use inbound::MESSAGE_BYTES_MAX;
 
 /// The version of these decisions, recorded with each session's settings.
-pub const REDUCER_VERSION: u32 = 1;
+pub const REDUCER_VERSION: u32 = 2;
 
 /// The events that follow from `command`; never none.
 ///
@@ -40,13 +43,13 @@ pub fn decide(state: &SessionState, command: Command, stamp: Stamp) -> Result<Ve
         Command::Receive { message, visible_text } => inbound::receive(state, message, visible_text),
         Command::Steer(steer) => inbound::steer(state, steer),
         Command::Interrupt { by, visible_text } => inbound::interrupt(state, by, visible_text),
-        Command::Advance => advance::advance(state, stamp),
+        Command::Advance => advance::advance(state, &stamp),
         Command::Resume => resume::resume(state),
         Command::PromptBuilt { prompt, definitions, tools } => {
             advance::prompt_built(state, prompt, definitions, tools)
         }
         Command::ModelAnswered { intent, answer } => model::answered(state, intent, answer),
-        Command::ModelFailed { intent, failure } => model::failed(state, intent, failure, stamp),
+        Command::ModelFailed { intent, failure } => model::failed(state, intent, failure, &stamp),
         Command::Compressed { intent, result } => advance::compressed(state, intent, result),
         Command::CallPrepared { call, verdict } => tool::prepared(state, call, verdict),
         Command::ApprovalAnswered { request, decision, by } => tool::approval(state, request, decision, by),
@@ -60,7 +63,10 @@ pub fn decide(state: &SessionState, command: Command, stamp: Stamp) -> Result<Ve
             delivery::failed(state, intent, class, message, retry_at)
         }
         Command::DeliveryUncertain { intent } => delivery::uncertain(state, intent),
-        Command::Fault { effect, message } => resume::fault(state, effect, message, stamp),
+        Command::Titled { title, by } => auxiliary::titled(state, title, by),
+        Command::BeginAuxiliary(call) => auxiliary::begin(state, call, &stamp.outlook),
+        Command::EndAuxiliary(call) => auxiliary::end(state, call),
+        Command::Fault { effect, message } => resume::fault(state, effect, message, &stamp),
     }?;
     Ok(place(state, events))
 }

@@ -3,11 +3,11 @@
 use herm_schema::events::*;
 use herm_schema::{CallRef, Event, StreamPos};
 
+use super::remedy;
 use crate::reducer::command::Stamp;
-use crate::reducer::failure::flags;
 use crate::reducer::rejection::Rejection;
 use crate::reducer::state::*;
-use crate::reducer::{canonical, estimate, notices};
+use crate::reducer::{canonical, notices};
 
 /// Tool calls of one answer that are run; the rest are answered with an error.
 pub const CALLS_PER_ANSWER_MAX: usize = 128;
@@ -77,43 +77,15 @@ fn unknown(state: &SessionState, name: &str) -> String {
     format!("There is no tool `{name}`. There are: {}.", known.join(", "))
 }
 
-/// Reads the flags of the failure's class and nothing else of it.
+/// What is done about it follows from its class; see [`remedy`].
 pub fn failed(
     state: &SessionState,
     intent: StreamPos,
     failure: ModelFailure,
-    stamp: Stamp,
+    stamp: &Stamp,
 ) -> Result<Vec<Event>, Rejection> {
     let running = awaited(state, intent)?;
-    let limits = &state.policy.as_ref().ok_or(Rejection::NotConfigured)?.limits;
-    let flags = flags(failure.class);
-    let action = if flags.should_compress && may_compress(state) {
-        FailureAction::Compress
-    } else if flags.retryable && !flags.should_compress && running.attempt < limits.model_attempts_max {
-        let wait = backoff(limits, running.attempt, stamp.seed).max(failure.retry_after_us.unwrap_or(0));
-        match wait > RETRY_AFTER_MAX_US {
-            true => FailureAction::GiveUp,
-            false => FailureAction::Retry { not_before: stamp.now.plus(wait) },
-        }
-    } else {
-        FailureAction::GiveUp
-    };
+    let turn = state.turn.as_ref().ok_or(Rejection::Stale)?;
+    let action = remedy::remedy(state, turn, running, &failure, stamp);
     Ok(vec![ModelCallFailed { failure, action }.into()])
-}
-
-/// A provider that wants to be left alone for longer than this is not waited for within a turn.
-const RETRY_AFTER_MAX_US: u64 = 10 * 60 * 1_000_000;
-
-fn may_compress(state: &SessionState) -> bool {
-    let policy = state.policy.as_ref().map(|policy| &policy.compression);
-    policy.is_some_and(|policy| policy.enabled && state.context.attempts < policy.attempts_max)
-        && state.context.ineffective < estimate::INEFFECTIVE_MAX
-}
-
-/// Doubles from the base to the maximum, then a random half of it off: a crowd spreads out.
-fn backoff(limits: &Limits, attempt: u32, seed: u64) -> u64 {
-    let doubled = limits.retry_base_us.saturating_mul(1 << attempt.saturating_sub(1).min(20));
-    let ceiling = doubled.min(limits.retry_max_us);
-    let spread = ceiling / 2;
-    ceiling - if spread == 0 { 0 } else { seed % (spread + 1) }
 }

@@ -3,7 +3,7 @@
 use herm_schema::Event;
 use herm_schema::events::*;
 
-use super::{delivery, tool};
+use super::{auxiliary, delivery, tool};
 use crate::reducer::command::Stamp;
 use crate::reducer::effect::EffectId;
 use crate::reducer::notices;
@@ -13,10 +13,14 @@ use crate::reducer::state::*;
 /// Goes on with the turn that another process left. A model call that ran then is made again; what
 /// tools ran is found out by the shell. After too many restarts the turn is closed instead.
 pub fn resume(state: &SessionState) -> Result<Vec<Event>, Rejection> {
-    let turn = state.turn.as_ref().ok_or(Rejection::NothingRunning)?;
+    let abandoned: Vec<Event> = auxiliary::abandon(state).collect();
+    let Some(turn) = &state.turn else {
+        return if abandoned.is_empty() { Err(Rejection::NothingRunning) } else { Ok(abandoned) };
+    };
     let limits = &state.policy.as_ref().ok_or(Rejection::NotConfigured)?.limits;
     let attempt = turn.resumes.saturating_add(1);
     let mut events: Vec<Event> = vec![TurnResumed { attempt }.into()];
+    events.extend(abandoned);
     let give_up = attempt > limits.resumes_max;
     match &turn.phase {
         Phase::Calling(_) => {
@@ -59,7 +63,7 @@ pub fn fault(
     state: &SessionState,
     effect: EffectId,
     message: String,
-    stamp: Stamp,
+    stamp: &Stamp,
 ) -> Result<Vec<Event>, Rejection> {
     let sending = match effect {
         EffectId::Deliver(intent) => delivery::faulted(state, intent, stamp).unwrap_or_default(),

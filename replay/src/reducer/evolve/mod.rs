@@ -3,9 +3,11 @@
 //! An event that does not fit the state (which no `decide` would have let through) changes as
 //! little as it can: a log that another version wrote must still open.
 
+mod auxiliary;
 mod context;
 mod delivery;
 mod model;
+mod spending;
 mod tool;
 mod turn;
 
@@ -32,8 +34,13 @@ pub fn evolve(state: &mut SessionState, recorded: &Recorded) {
             state.offer = Some(Offer { definitions: event.definitions, tools: event.tools.clone() });
         }
         Event::SessionEnded(event) => state.ended = Some(event.reason),
+        Event::SessionTitled(event) => state.title = Some(event.title.clone()),
         Event::MessageReceived(event) => {
-            state.queue.push_back(Queued { at: at.pos, text: event.text.clone() });
+            state.queue.push_back(Queued {
+                at: at.pos,
+                text: event.text.clone(),
+                attachments: event.attachments.clone(),
+            });
         }
         Event::SteerReceived(event) => turn::steered(state, at, &event.text),
         Event::RedirectReceived(event) => turn::redirected(state, at, &event.text),
@@ -45,8 +52,14 @@ pub fn evolve(state: &mut SessionState, recorded: &Recorded) {
         Event::TurnResumed(event) => turn::resumed(state, event),
         Event::ModelCallStarted(event) => model::started(state, at, event),
         Event::ModelCallSucceeded(event) => model::succeeded(state, at, event),
-        Event::ModelCallFailed(event) => model::failed(state, event),
+        Event::ModelCallFailed(event) => model::failed(state, at, event),
         Event::ModelCallAborted(event) => model::aborted(state, at, event),
+        Event::AuxiliaryCallStarted(event) => auxiliary::started(state, at, event),
+        Event::AuxiliaryCallFinished(event) => auxiliary::finished(state, event),
+        Event::SpendingWarned(event) => spending::warned(state, event),
+        Event::SpendingStopped(event) => spending::stopped(state, event),
+        // In the stream of the profile; a session has none.
+        Event::CredentialRested(_) | Event::CredentialReset(_) | Event::CredentialRefreshed(_) => {}
         Event::ToolCallStarted(event) => tool::started(state, at, event),
         Event::ToolCallFinished(event) => tool::finished(state, at, event),
         Event::ToolCallSkipped(event) => tool::skipped(state, at, event),

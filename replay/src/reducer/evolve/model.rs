@@ -3,7 +3,7 @@
 use herm_schema::events::*;
 use herm_schema::{CallRef, Micros};
 
-use super::{Placed, turn};
+use super::{Placed, spending, turn};
 use crate::reducer::state::*;
 use crate::reducer::{estimate, notices, segments};
 
@@ -22,15 +22,23 @@ pub fn started(state: &mut SessionState, at: Placed, event: &ModelCallStarted) {
     };
     turn.totals.model_calls = turn.totals.model_calls.saturating_add(1);
     if event.attempt == 1 {
+        turn.route_attempts = 0;
+        turn.failed_keys.clear();
         turn.totals.iterations = event.iteration;
         turn.budget_used = turn.budget_used.saturating_add(1);
     }
+    if turn.route != event.route {
+        turn.route = event.route;
+        turn.route_attempts = 0;
+    }
+    turn.route_attempts = turn.route_attempts.saturating_add(1);
     turn.phase = Phase::Calling(ModelIntent {
         at: at.pos,
         position: at.position,
         call: event.call,
         attempt: event.attempt,
         purpose: event.purpose,
+        credential: event.credential.clone(),
     });
 }
 
@@ -78,6 +86,8 @@ pub fn succeeded(state: &mut SessionState, at: Placed, event: &ModelCallSucceede
         answered(state, at, event);
     }
     report_usage(state, event);
+    let prices = state.choice().and_then(|choice| choice.prices.clone());
+    spending::spend(state, event.usage, prices.as_ref());
 }
 
 /// An answer without a word would be left out of the next request, and what comes after it would
@@ -160,7 +170,7 @@ fn answered(state: &mut SessionState, at: Placed, event: &ModelCallSucceeded) {
     }
 }
 
-pub fn failed(state: &mut SessionState, event: &ModelCallFailed) {
+pub fn failed(state: &mut SessionState, at: Placed, event: &ModelCallFailed) {
     let Some(turn) = &mut state.turn else {
         return;
     };
@@ -169,6 +179,27 @@ pub fn failed(state: &mut SessionState, event: &ModelCallFailed) {
     };
     match event.action {
         FailureAction::Retry { not_before } => wait(turn, &intent, not_before),
+        FailureAction::Rotate => {
+            turn.failed_keys.extend(intent.credential.clone());
+            wait(turn, &intent, at.time);
+        }
+        FailureAction::FallBack { route } => {
+            turn.first_failure.get_or_insert_with(|| event.failure.clone());
+            turn.route = route;
+            turn.route_attempts = 0;
+            turn.failed_keys.clear();
+            wait(turn, &intent, at.time);
+        }
+        FailureAction::Strip { what } => {
+            turn.route_attempts = turn.route_attempts.saturating_sub(1);
+            wait(turn, &intent, at.time);
+            leave_out(&mut state.without, what, at);
+        }
+        FailureAction::ShrinkImages { side_px_max } => {
+            turn.route_attempts = turn.route_attempts.saturating_sub(1);
+            wait(turn, &intent, at.time);
+            state.without.image_side_px_max = Some(side_px_max);
+        }
         FailureAction::Compress => {
             turn.overflowed = true;
             turn.budget_used = turn.budget_used.saturating_sub(1);
@@ -181,9 +212,18 @@ pub fn failed(state: &mut SessionState, event: &ModelCallFailed) {
             };
             turn::close(turn, reason, String::new());
             if let Phase::Closing { text, .. } = &mut turn.phase {
-                *text = notices::failure(&event.failure);
+                *text = notices::failure(turn.first_failure.as_ref().unwrap_or(&event.failure));
             }
         }
+    }
+}
+
+fn leave_out(without: &mut Without, what: Stripped, at: Placed) {
+    match what {
+        Stripped::Reasoning => without.reasoning_to = Some(at.pos),
+        Stripped::SchemaPatterns => without.schema_patterns = true,
+        Stripped::LongContext => without.long_context = true,
+        Stripped::ToolImages => without.tool_images = true,
     }
 }
 

@@ -31,6 +31,10 @@ pub fn started(state: &mut SessionState, at: Placed, event: &TurnStarted) {
         invalid_rounds: 0,
         continuations: 0,
         partial: String::new(),
+        route: 0,
+        route_attempts: 0,
+        failed_keys: Vec::new(),
+        first_failure: None,
         history: Vec::new(),
     });
 }
@@ -40,7 +44,10 @@ fn take_queued(state: &mut SessionState, inbound: StreamPos) {
         return;
     };
     if let Some(queued) = state.queue.remove(index) {
-        state.view.push(Entry { at: queued.at, body: Body::User { text: queued.text } });
+        state.view.push(Entry {
+            at: queued.at,
+            body: Body::User { text: queued.text, attachments: queued.attachments },
+        });
     }
 }
 
@@ -60,20 +67,22 @@ pub fn ended(state: &mut SessionState, at: Placed, event: &TurnEnded) {
         state.view.push(Entry { at: at.pos, body: Body::Assistant { message, cut: false } });
     }
     let steers = turn.notes.into_iter().filter(|note| note.steer);
-    state.queue.extend(steers.map(|note| Queued { at: note.at, text: note.text }));
+    state.queue.extend(steers.map(|note| Queued { at: note.at, text: note.text, attachments: Vec::new() }));
     state.last_exit = Some(event.reason);
 }
 
 pub fn steered(state: &mut SessionState, at: Placed, text: &str) {
     match &mut state.turn {
         Some(turn) => turn.notes.push(TurnNote { at: at.pos, text: text.to_owned(), steer: true }),
-        None => state.queue.push_back(Queued { at: at.pos, text: text.to_owned() }),
+        None => state.queue.push_back(Queued { at: at.pos, text: text.to_owned(), attachments: Vec::new() }),
     }
 }
 
 /// The abort of the model call comes before it in the same append and has left what was visible.
 pub fn redirected(state: &mut SessionState, at: Placed, text: &str) {
-    state.view.push(Entry { at: at.pos, body: Body::User { text: text.to_owned() } });
+    state
+        .view
+        .push(Entry { at: at.pos, body: Body::User { text: text.to_owned(), attachments: Vec::new() } });
 }
 
 pub fn interrupted(state: &mut SessionState) {

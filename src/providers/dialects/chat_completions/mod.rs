@@ -59,7 +59,7 @@ impl Dialect for ChatCompletions {
     fn encode(&self, request: &LoadedRequest) -> WireRequest {
         let accept = if request.choice.stream { "text/event-stream" } else { "application/json" };
         WireRequest {
-            path: "chat/completions",
+            path: "chat/completions".to_owned(),
             headers: vec![("accept", accept.to_owned())],
             body: request::body(request, &self.quirks),
         }

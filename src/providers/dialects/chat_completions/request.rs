@@ -50,7 +50,7 @@ fn tool(definition: &crate::providers::ToolDefinition) -> Tool<'_> {
 
 fn message<'a>(message: &'a LoadedMessage, family: &str) -> Message<'a> {
     match message {
-        LoadedMessage::User { text } => Message::User { content: text },
+        LoadedMessage::User { text, .. } => Message::User { content: text },
         LoadedMessage::Assistant { text, calls, extras } => {
             let extras = own_extras(extras.as_ref(), family);
             let mut of_calls = extras.calls.iter();
@@ -63,7 +63,7 @@ fn message<'a>(message: &'a LoadedMessage, family: &str) -> Message<'a> {
                 extras: extras.message,
             }
         }
-        LoadedMessage::Tool { id, name, text } => {
+        LoadedMessage::Tool { id, name, text, .. } => {
             let content = if text.is_empty() { EMPTY_RESULT } else { text };
             Message::Tool { name, content, tool_call_id: id }
         }

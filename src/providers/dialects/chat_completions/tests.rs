@@ -1,4 +1,4 @@
-use herm_replay::reducer::request::Call;
+use herm_replay::reducer::request::{Call, RequestOptions};
 use herm_schema::JsonText;
 use herm_schema::events::{FailureClass, Finish, ModelChoice, ModelFailure, Usage};
 use serde_json::{Value, json};
@@ -10,14 +10,9 @@ use crate::providers::{Delta, LoadedMessage, ToolDefinition};
 fn request(messages: Vec<LoadedMessage>) -> LoadedRequest {
     LoadedRequest {
         choice: ModelChoice {
-            provider: "p".into(),
-            model: "m".into(),
-            dialect: NAME.into(),
-            base_url: String::new(),
-            credential: None,
             context_window_tokens: 8_192,
             output_tokens_max: 1_024,
-            stream: true,
+            ..ModelChoice::new("p", "m", NAME)
         },
         system: Some("be brief".into()),
         tools: vec![ToolDefinition {
@@ -27,11 +22,12 @@ fn request(messages: Vec<LoadedMessage>) -> LoadedRequest {
         }],
         messages,
         output_tokens_max: 1_024,
+        options: RequestOptions::default(),
     }
 }
 
 fn user(text: &str) -> LoadedMessage {
-    LoadedMessage::User { text: text.into() }
+    LoadedMessage::user(text)
 }
 
 fn call(id: &str, arguments: &str) -> Call {
@@ -43,7 +39,7 @@ fn called(calls: Vec<Call>) -> LoadedMessage {
 }
 
 fn result(id: &str, text: &str) -> LoadedMessage {
-    LoadedMessage::Tool { id: id.into(), name: "f".into(), text: text.into() }
+    LoadedMessage::tool(id, "f", text)
 }
 
 fn body(dialect: &ChatCompletions, request: &LoadedRequest) -> String {

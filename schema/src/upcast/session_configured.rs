@@ -1,0 +1,73 @@
+//! Version 1 of `SessionConfigured` knew one model with one key, no limit of spending and no titles.
+
+use serde::Deserialize;
+
+use super::step;
+use crate::CodecError;
+use crate::events::*;
+
+#[derive(Deserialize)]
+struct V1 {
+    policy: PolicyV1,
+}
+
+#[derive(Deserialize)]
+struct PolicyV1 {
+    model: ModelChoiceV1,
+    limits: Limits,
+    compression: CompressionPolicy,
+    guardrails: GuardrailPolicy,
+    busy: BusyPolicy,
+    approvals: ApprovalMode,
+    delivery: DeliveryPolicy,
+    reducer_version: u32,
+}
+
+#[derive(Deserialize)]
+struct ModelChoiceV1 {
+    provider: String,
+    model: String,
+    dialect: String,
+    base_url: String,
+    credential: Option<String>,
+    context_window_tokens: u32,
+    output_tokens_max: u32,
+    stream: bool,
+}
+
+pub(super) fn from_1(bytes: &[u8]) -> Result<Vec<u8>, CodecError> {
+    step(bytes, |old: V1| SessionConfigured { policy: policy(old.policy) })
+}
+
+fn policy(old: PolicyV1) -> Policy {
+    Policy {
+        model: model(old.model),
+        fallbacks: Vec::new(),
+        limits: old.limits,
+        spending: SpendingPolicy::default(),
+        titles: false,
+        compression: old.compression,
+        guardrails: old.guardrails,
+        busy: old.busy,
+        approvals: old.approvals,
+        delivery: old.delivery,
+        reducer_version: old.reducer_version,
+    }
+}
+
+fn model(old: ModelChoiceV1) -> ModelChoice {
+    ModelChoice {
+        provider: old.provider,
+        model: old.model,
+        dialect: old.dialect,
+        base_url: old.base_url,
+        credentials: old.credential.into_iter().collect(),
+        context_window_tokens: old.context_window_tokens,
+        output_tokens_max: old.output_tokens_max,
+        stream: old.stream,
+        effort: None,
+        cache_ttl: CacheTtl::FiveMinutes,
+        images: false,
+        prices: None,
+    }
+}

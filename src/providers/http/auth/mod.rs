@@ -1,0 +1,28 @@
+//! How a request is made acceptable to an endpoint: a header, a signature, a token fetched before.
+//!
+//! An [`Authorize`] is given the request as it would be sent, whole, and puts on it what is
+//! missing. It is the only place where a key is revealed; what it puts there cannot be printed.
+
+mod header;
+
+use herm_schema::events::ModelFailure;
+
+use crate::config::Secret;
+use crate::providers::BoxFuture;
+
+pub use header::{Header, Nothing};
+
+/// Makes requests acceptable to an endpoint.
+pub trait Authorize: Send + Sync {
+    /// Puts on `request`, whose body is complete, what the endpoint asks for.
+    ///
+    /// # Errors
+    /// A classified failure: a key that no header takes, a token that cannot be fetched.
+    fn authorize<'a>(&'a self, request: &'a mut reqwest::Request) -> BoxFuture<'a, Result<(), ModelFailure>>;
+
+    /// The texts that must not appear in any message.
+    fn secrets(&self) -> Vec<Secret>;
+
+    /// Names the credential in events; `None` where there is none.
+    fn fingerprint(&self) -> Option<String>;
+}
