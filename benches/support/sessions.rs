@@ -81,7 +81,7 @@ impl Script {
             Effect::Deliver { intent, .. } => {
                 Command::Delivered { intent, platform_message_id: Some("9931".into()) }
             }
-            Effect::Wait { .. } | Effect::Compress { .. } | Effect::AskApproval { .. } => {
+            Effect::Wait { .. } | Effect::Compress { .. } | Effect::AskApproval { .. } | Effect::Title => {
                 unreachable!("nothing fails, nothing is judged, and everything fits")
             }
         }

@@ -49,7 +49,12 @@ fn settings(dice: &mut Dice) -> Policy {
     };
     let window = if small { 1_500 } else { 128_000 };
     let model = ModelChoice { context_window_tokens: window, output_tokens_max: 100, ..base.model };
-    Policy { busy, delivery, limits, compression, model, ..base }
+    let keys = ["k1", "k2"].map(str::to_owned);
+    let model = ModelChoice { credentials: keys[..dice.roll(3) as usize].to_vec(), ..model };
+    let fallback = ModelChoice { model: "other".into(), ..model.clone() };
+    let fallbacks = vec![fallback; dice.roll(3) as usize];
+    let titles = dice.roll(2) == 0;
+    Policy { busy, delivery, limits, compression, model, fallbacks, titles, ..base }
 }
 
 fn random_answer(dice: &mut Dice) -> ModelCallSucceeded {
@@ -62,6 +67,9 @@ fn random_answer(dice: &mut Dice) -> ModelCallSucceeded {
         (0..calls).map(|_| (*dice.pick(&ids), *dice.pick(&names), *dice.pick(&arguments))).collect();
     let text = *dice.pick(&["", "done", "日本語の答え", "two\nlines", "  "]);
     let mut answer = answer(text, &calls);
+    if dice.roll(3) == 0 {
+        answer.message.extras = Some(ProviderExtras { family: "f".into(), json: "{}".into() });
+    }
     if dice.roll(8) == 0 {
         answer.finish = Finish::Length;
     }
@@ -78,6 +86,10 @@ fn outcome_of(session: &Session, effect: &Effect, dice: &mut Dice) -> Option<Com
         FailureClass::ContextOverflow,
         FailureClass::AuthPermanent,
         FailureClass::Unknown,
+        FailureClass::Auth,
+        FailureClass::ThinkingSignature,
+        FailureClass::LlamaCppGrammarPattern,
+        FailureClass::ImageTooLarge,
     ];
     Some(match effect {
         Effect::Advance | Effect::Wait { .. } => Command::Advance,
@@ -129,6 +141,7 @@ fn outcome_of(session: &Session, effect: &Effect, dice: &mut Dice) -> Option<Com
             let shown = "x".repeat(dice.roll(3_000) as usize);
             Command::ToolFinished { intent: *intent, outcome: outcome(status, &shown) }
         }
+        Effect::Title => title(session, dice),
         Effect::PlanDelivery { text, .. } => {
             let chunks = vec![text.clone(); 1 + dice.roll(3) as usize];
             Command::DeliveryPrepared { chunks, keyed: dice.roll(2) == 0 }
@@ -141,6 +154,27 @@ fn outcome_of(session: &Session, effect: &Effect, dice: &mut Dice) -> Option<Com
         },
         Effect::Deliver { intent, .. } => Command::Delivered { intent: *intent, platform_message_id: None },
     })
+}
+
+/// A step of asking a model for a title.
+fn title(session: &Session, dice: &mut Dice) -> Command {
+    let Some(open) = session.state.auxiliary.first() else {
+        return Command::BeginAuxiliary(AuxiliaryCallStarted {
+            task: AuxiliaryTask::Title,
+            attempt: 1,
+            request_digest: herm_schema::Digest::of(b"t"),
+            estimated_tokens: 10,
+            provider: "p".into(),
+            model: "m".into(),
+            credential: None,
+            prices: None,
+        });
+    };
+    if dice.roll(2) == 0 {
+        return Command::Titled { title: Some("a talk".into()), by: TitledBy::Model };
+    }
+    let finished = AuxiliaryCallFinished { started: open.at, outcome: AuxiliaryOutcome::Cancelled };
+    Command::EndAuxiliary(finished)
 }
 
 /// Another process takes over: folds anew, resumes, and finds out about what was under way.
@@ -248,6 +282,10 @@ fn breaks_prefix(event: &Event) -> bool {
             | Event::SystemPromptBuilt(_)
             | Event::ToolsOffered(_)
             | Event::SessionConfigured(_)
+            | Event::ModelCallFailed(ModelCallFailed {
+                action: FailureAction::Strip { .. } | FailureAction::FallBack { .. },
+                ..
+            })
     )
 }
 

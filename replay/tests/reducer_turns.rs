@@ -5,17 +5,17 @@
 mod support;
 
 use herm_replay::reducer::command::Prepared;
-use herm_replay::reducer::request::Message;
+use herm_replay::reducer::request::{Message, Part};
 use herm_replay::reducer::{Command, Effect, Rejection, owed, transcript};
+use herm_schema::Event;
 use herm_schema::events::*;
-use herm_schema::{Event, Text};
 use support::*;
 
 fn sent(session: &Session) -> Vec<String> {
-    let text = |parts: &[Text]| {
-        let inline = |part: &Text| match part {
-            Text::Inline(text) => text.clone(),
-            Text::Stored(blob) => format!("<{} bytes>", blob.bytes),
+    let text = |parts: &[Part]| {
+        let inline = |part: &Part| match part {
+            Part::Inline(text) => text.clone(),
+            Part::Stored(blob) | Part::Image { content: blob, .. } => format!("<{} bytes>", blob.bytes),
         };
         parts.iter().map(inline).collect::<String>()
     };

@@ -8,7 +8,7 @@ use herm_replay::reducer::request::{Message, Part, Request};
 use herm_replay::reducer::state::Body;
 use herm_replay::reducer::{SessionState, evolve, transcript};
 use herm_schema::events::*;
-use herm_schema::{CallRef, Event, Recorded, SessionId, StreamPos, Text};
+use herm_schema::{CallRef, Event, Recorded, SessionId, StreamPos};
 
 use crate::world::{Input, World, session_of};
 
@@ -300,6 +300,10 @@ fn breaks_prefix(event: &Event) -> bool {
             | Event::SystemPromptBuilt(_)
             | Event::ToolsOffered(_)
             | Event::SessionConfigured(_)
+            | Event::ModelCallFailed(ModelCallFailed {
+                action: FailureAction::Strip { .. } | FailureAction::FallBack { .. },
+                ..
+            })
     )
 }
 

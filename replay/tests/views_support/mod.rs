@@ -193,12 +193,41 @@ impl<'a> Scripted<'a> {
                 true => Command::ToolInDoubt { intent },
                 false => Command::ToolFinished { intent, outcome: self.outcome() },
             },
+            Effect::Title => return self.title(),
             Effect::PlanDelivery { text, .. } => {
                 Command::DeliveryPrepared { chunks: halves(&text), keyed: false }
             }
             Effect::Deliver { intent, .. } => self.deliver(intent),
         };
         self.ask(command);
+    }
+
+    /// A model is asked for a title, and answers or does not.
+    fn title(&mut self) {
+        let call = AuxiliaryCallStarted {
+            task: AuxiliaryTask::Title,
+            attempt: 1,
+            request_digest: herm_schema::Digest::of(b"a title"),
+            estimated_tokens: 100,
+            provider: "offline".to_owned(),
+            model: "small".to_owned(),
+            credential: None,
+            prices: None,
+        };
+        let started = self.state.next_pos();
+        if !self.ask(Command::BeginAuxiliary(call)) {
+            return;
+        }
+        let (outcome, title) = match self.trouble && self.dice.below(3) == 0 {
+            true => (AuxiliaryOutcome::Failed { failure: self.failure() }, None),
+            false => {
+                let usage = Some(Usage { input: 90, output: 6, ..Usage::default() });
+                let (text, timings) = ("A talk".to_owned(), Timings::default());
+                (AuxiliaryOutcome::Answered { text, usage, timings }, Some("A talk".to_owned()))
+            }
+        };
+        self.ask(Command::EndAuxiliary(AuxiliaryCallFinished { started, outcome }));
+        self.ask(Command::Titled { title, by: TitledBy::Model });
     }
 
     fn deliver(&mut self, intent: herm_schema::StreamPos) -> Command {
@@ -340,7 +369,7 @@ pub fn policy(seed: u64) -> Policy {
         },
         fallbacks: Vec::new(),
         spending: SpendingPolicy::default(),
-        titles: false,
+        titles: seed % 3 == 0,
         limits: Limits {
             iterations_max: 8,
             iteration_budget: 8,

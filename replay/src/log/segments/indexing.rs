@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use herm_schema::{IdempotencyKey, Position, StreamId, StreamPos};
@@ -28,6 +28,11 @@ const FLUSH_ENTRIES: usize = 20_000;
 const FLUSH_AFTER: Duration = Duration::from_secs(5);
 /// Times that an index which failed is built anew, until the log is opened again.
 const REBUILDS_MAX: u32 = 2;
+/// In a burst the appenders need processor and disk more than the index does: it waits, up to this lag.
+const BURST_LAG_EVENTS_MAX: usize = 65_536;
+/// How long it looks on at a time, and how many events in that time make a burst.
+const BURST_LOOK: Duration = Duration::from_millis(10);
+const BURST_EVENTS_MIN: u64 = 64;
 /// Messages to the thread that wait, at most.
 const MESSAGES_MAX: usize = 256;
 
@@ -227,17 +232,35 @@ impl Work {
 
     fn apply_all(&mut self, incoming: &Receiver<Message>) {
         loop {
-            match incoming.try_recv() {
-                Ok(Message::Ask(question, reply)) => self.answer(question, &reply),
-                Ok(Message::Grown) => self.flags.rung.store(false, Ordering::Release),
-                // Both wait for what is being done here anyway.
-                Ok(Message::CatchUp(reply)) => self.waiting.push(reply),
-                Ok(Message::Stop) => self.stopping = true,
-                Err(_) => {}
-            }
+            self.let_burst_pass(incoming);
             if !self.apply_round() {
                 self.flush();
                 self.waiting.clear();
+                return;
+            }
+        }
+    }
+
+    /// Answers what was asked, and waits while events pour in and nobody waits for the index.
+    fn let_burst_pass(&mut self, incoming: &Receiver<Message>) {
+        loop {
+            let (before, lag) = {
+                let state = self.shared.state();
+                (state.tail.last, state.overlay.len())
+            };
+            let patient = lag < BURST_LAG_EVENTS_MAX && self.waiting.is_empty() && !self.stopping;
+            let until = Instant::now() + if patient { BURST_LOOK } else { Duration::ZERO };
+            while let Ok(message) = incoming.recv_deadline(until) {
+                match message {
+                    Message::Ask(question, reply) => self.answer(question, &reply),
+                    Message::Grown => self.flags.rung.store(false, Ordering::Release),
+                    // Both wait for what is being done here anyway.
+                    Message::CatchUp(reply) => self.waiting.push(reply),
+                    Message::Stop => self.stopping = true,
+                }
+            }
+            let grown = self.shared.state().tail.last.0.saturating_sub(before.0);
+            if !patient || grown < BURST_EVENTS_MIN || !self.waiting.is_empty() || self.stopping {
                 return;
             }
         }
