@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use herm::config::Secret;
-use herm::providers::catalog::LocalServer;
+use herm::providers::catalog::Heading;
 use herm::providers::dialects::chat_completions::ChatCompletions;
 use herm::providers::http::HttpProvider;
 use herm::providers::http::auth::{Authorize, Header, Nothing};
@@ -297,15 +297,13 @@ async fn a_server_is_found_by_its_address_and_by_its_port() {
     let told = reachable(&resolved).await.unwrap();
     assert!(told.ends_with("answers, 1 models"), "{told}");
 
-    let port = server.base_url().split([':', '/']).nth(4).unwrap().parse().unwrap();
     let mute = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let servers = [
-        LocalServer { name: "mute", port: mute.local_addr().unwrap().port() },
-        LocalServer { name: "ollama", port },
-    ];
+    let mute_url = format!("http://{}/v1", mute.local_addr().unwrap());
+    let at = |name: &str, base_url: String| Heading { name: name.into(), base_url, ..Heading::default() };
+    let servers = [at("mute", mute_url), at("ollama", server.base_url())];
     // Long enough for a busy machine; the port that accepts and says nothing uses all of it.
     let found = probe(&servers, Duration::from_millis(800)).await.unwrap();
-    assert_eq!((found.name, found.model.as_str()), ("ollama", "scripted"));
+    assert_eq!((found.name.as_str(), found.model.as_str()), ("ollama", "scripted"));
 }
 
 #[test]

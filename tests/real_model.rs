@@ -134,7 +134,7 @@ async fn ask_once(resolved: &Resolved, request: &LoadedRequest) -> Answer {
         }
     });
     let context = CallContext { cancel: CancellationToken::new(), deadlines: Deadlines::default(), show };
-    let answer = resolved.provider.call(request, context).await.unwrap();
+    let answer = resolved.provider(None).unwrap().call(request, context).await.unwrap();
     let usage = answer.usage;
     println!(
         "stream {}: first content {} ms, total {} ms, {} pieces, {usage:?}, {:?}: {:?}",

@@ -91,6 +91,8 @@ fn leaf(key: &Key) -> Json {
         Kind::Number { min, max } => json!({"type": "number", "minimum": min, "maximum": max}),
         Kind::Choice(words) => json!({"type": "string", "enum": words}),
         Kind::List => json!({"type": "array", "items": {"type": "string"}}),
+        Kind::Mapping => json!({"type": "object"}),
+        Kind::Entries => json!({"type": "array", "items": {"type": ["string", "object"]}}),
     };
     if let Json::Object(map) = &mut schema {
         map.insert("description".into(), key.doc.into());

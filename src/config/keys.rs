@@ -108,12 +108,20 @@ keys! {
         "Address of an OpenAI-compatible endpoint, such as `http://127.0.0.1:8080/v1`. Empty: the provider's own.";
     API_KEY "model.api_key" Kind::Secret, "''", "HERM_API_KEY",
         "Key for `model.base_url`. Better kept in `.env`; empty: the provider's usual variable.";
+    API_MODE "model.api_mode" Kind::Choice(&["auto", "chat_completions", "anthropic_messages", "responses", "codex_responses", "bedrock_converse", "gemini"]), "auto", "HERM_API_MODE",
+        "Wire format to speak. `auto`: the provider's own, else what the address tells; `herm explain model` says which and why.";
     CONTEXT_WINDOW "model.context_window" COUNT, "0", "HERM_CONTEXT_WINDOW",
         "Tokens that the model can see, request and answer together. Zero: as the catalogue or the server says.";
     MAX_TOKENS "model.max_tokens" COUNT, "0", "HERM_MAX_TOKENS",
         "Tokens of one answer at most. Zero: as the catalogue says.";
     STREAM "model.stream" Kind::Bool, "true", "HERM_STREAM",
         "Whether answers are asked for piece by piece.";
+    PROVIDERS "providers" Kind::Mapping, "{}", "HERM_PROVIDERS",
+        "Vendors to add to the catalogue or to change in it, by name, in the fields of its files (`base_url`, `dialect`, `key_variables`, `models` …). Keys belong into `.env` or `herm auth add`.";
+    FALLBACKS "fallback_providers" Kind::Entries, "[]", "HERM_FALLBACK_PROVIDERS",
+        "Models to call instead, in this order, while the one before cannot be had: `provider`, `provider/model`, or a mapping with `provider`, `model`, `base_url`.";
+    CACHE_TTL "prompt_caching.cache_ttl" Kind::Choice(&["5m", "1h", "off"]), "5m", "HERM_CACHE_TTL",
+        "How long a vendor with explicit prompt caching is asked to keep what it has read.";
 
     MAX_TURNS "agent.max_turns" POSITIVE, "90", "HERM_MAX_TURNS",
         "Model calls in one turn at most; then a summary without tools is asked for.";
@@ -121,6 +129,8 @@ keys! {
         "Seconds that one turn may take; at 80 % the model is reminded. Zero: no limit.";
     API_MAX_RETRIES "agent.api_max_retries" Kind::Integer { min: 1, max: 100 }, "3", "HERM_API_MAX_RETRIES",
         "Attempts at one model call, the first included, while it fails in ways that may pass.";
+    EFFORT "agent.reasoning_effort" Kind::Choice(&["auto", "none", "minimal", "low", "medium", "high", "xhigh"]), "auto", "HERM_REASONING_EFFORT",
+        "How much a model that can reason is to reason. `auto`: as its vendor does unasked.";
     SOUL "agent.soul" Kind::Text, "SOUL.md", "HERM_SOUL",
         "File with the agent's identity, put at the start of the system prompt; relative to the home.";
 

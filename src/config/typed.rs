@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use herm_schema::events::{ApprovalMode, BusyPolicy, CompressionPolicy, DeliveryPolicy, GuardrailPolicy};
+use herm_schema::events::{
+    ApprovalMode, BusyPolicy, CacheTtl, CompressionPolicy, DeliveryPolicy, GuardrailPolicy, ReasoningEffort,
+};
 
 use super::keys::{self, Key};
 use super::{Home, Secret, Settings, Value};
@@ -12,6 +14,10 @@ use super::{Home, Secret, Settings, Value};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     pub model: ModelConfig,
+    /// What a person adds to the catalogue of vendors, by name.
+    pub providers: serde_json::Value,
+    /// Models that are called instead, as they are written.
+    pub fallbacks: Vec<serde_json::Value>,
     /// Model calls of one turn.
     pub iterations_max: u32,
     /// Wall-clock time of one turn; `None` is without limit.
@@ -44,6 +50,10 @@ pub struct ModelConfig {
     pub context_window_tokens: Option<u32>,
     pub output_tokens_max: Option<u32>,
     pub stream: bool,
+    /// Wire format, whatever provider and address say.
+    pub api_mode: Option<String>,
+    pub effort: Option<ReasoningEffort>,
+    pub cache_ttl: CacheTtl,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,6 +96,8 @@ impl Config {
         let read = Reader(settings);
         Self {
             model: model(&read),
+            providers: read.tree(&keys::PROVIDERS),
+            fallbacks: read.tree(&keys::FALLBACKS).as_array().cloned().unwrap_or_default(),
             iterations_max: read.count(&keys::MAX_TURNS),
             run_budget: Some(read.seconds(&keys::RUN_BUDGET)).filter(|budget| !budget.is_zero()),
             model_attempts_max: read.count(&keys::API_MAX_RETRIES),
@@ -154,6 +166,21 @@ fn model(read: &Reader<'_>) -> ModelConfig {
         context_window_tokens: Some(read.count(&keys::CONTEXT_WINDOW)).filter(|&tokens| tokens > 0),
         output_tokens_max: Some(read.count(&keys::MAX_TOKENS)).filter(|&tokens| tokens > 0),
         stream: read.yes(&keys::STREAM),
+        api_mode: read.some_text(&keys::API_MODE).filter(|mode| mode != "auto"),
+        effort: match read.text(&keys::EFFORT).as_str() {
+            "none" => Some(ReasoningEffort::None),
+            "minimal" => Some(ReasoningEffort::Minimal),
+            "low" => Some(ReasoningEffort::Low),
+            "medium" => Some(ReasoningEffort::Medium),
+            "high" => Some(ReasoningEffort::High),
+            "xhigh" => Some(ReasoningEffort::XHigh),
+            _ => None,
+        },
+        cache_ttl: match read.text(&keys::CACHE_TTL).as_str() {
+            "off" => CacheTtl::Off,
+            "1h" => CacheTtl::OneHour,
+            _ => CacheTtl::FiveMinutes,
+        },
     }
 }
 
@@ -221,6 +248,10 @@ impl Reader<'_> {
     fn percent(&self, key: &Key) -> u8 {
         let share = if let Value::Number(share) = self.0.value(key) { share } else { 0.0 };
         (share * 100.0).round().clamp(0.0, 100.0) as u8
+    }
+
+    fn tree(&self, key: &Key) -> serde_json::Value {
+        if let Value::Tree(tree) = self.0.value(key) { tree } else { serde_json::Value::Null }
     }
 
     fn list(&self, key: &Key) -> Vec<String> {

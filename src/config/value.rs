@@ -25,6 +25,10 @@ pub enum Kind {
     List,
     /// A time zone of the IANA database; empty for the system's.
     Zone,
+    /// A mapping whose keys are not herm's to know; whoever reads it checks it.
+    Mapping,
+    /// A list of texts and of such mappings.
+    Entries,
 }
 
 /// What a setting is.
@@ -35,6 +39,8 @@ pub enum Value {
     Integer(u64),
     Number(f64),
     List(Vec<String>),
+    /// What [`Kind::Mapping`] and [`Kind::Entries`] hold.
+    Tree(serde_json::Value),
 }
 
 impl Kind {
@@ -50,6 +56,8 @@ impl Kind {
                 words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(" or ")
             }
             Self::List => "a list of texts such as `[one, two]`".into(),
+            Self::Mapping => "a mapping such as `{name: {key: value}}`".into(),
+            Self::Entries => "a list such as `[one, {key: value}]`".into(),
             Self::Zone => "an IANA time zone such as `Europe/Athens`, or nothing".into(),
         }
     }
@@ -65,6 +73,9 @@ impl Kind {
             (Self::Number { .. }, Yaml::Number(number)) => self.checked(Value::Number(number.as_f64()?)),
             (Self::List, Yaml::Sequence(items)) => {
                 items.iter().map(scalar).collect::<Option<_>>().map(Value::List)
+            }
+            (Self::Mapping, Yaml::Mapping(_)) | (Self::Entries, Yaml::Sequence(_)) => {
+                tree(yaml).map(Value::Tree)
             }
             _ => None,
         }
@@ -84,6 +95,7 @@ impl Kind {
             Self::Integer { .. } => self.checked(Value::Integer(trimmed.parse().ok()?)),
             Self::Number { .. } => self.checked(Value::Number(trimmed.parse().ok()?)),
             Self::List => list_of_text(trimmed),
+            Self::Mapping | Self::Entries => self.of_yaml(&serde_yaml_ng::from_str(trimmed).ok()?),
         }
     }
 
@@ -108,6 +120,26 @@ fn list_of_text(text: &str) -> Option<Value> {
     Some(Value::List(items.map(str::to_owned).collect()))
 }
 
+/// The same in JSON; `None` for what JSON has not: tags, keys that are no text, infinite numbers.
+fn tree(yaml: &Yaml) -> Option<serde_json::Value> {
+    Some(match yaml {
+        Yaml::Null => serde_json::Value::Null,
+        Yaml::Bool(yes) => (*yes).into(),
+        Yaml::Number(number) => match (number.as_u64(), number.as_i64()) {
+            (Some(number), _) => number.into(),
+            (None, Some(number)) => number.into(),
+            (None, None) => serde_json::Number::from_f64(number.as_f64()?)?.into(),
+        },
+        Yaml::String(text) => text.as_str().into(),
+        Yaml::Sequence(items) => items.iter().map(tree).collect::<Option<Vec<_>>>()?.into(),
+        Yaml::Mapping(mapping) => {
+            let field = |(key, value): (&Yaml, &Yaml)| Some((key.as_str()?.to_owned(), tree(value)?));
+            serde_json::Value::Object(mapping.iter().map(field).collect::<Option<_>>()?)
+        }
+        Yaml::Tagged(_) => return None,
+    })
+}
+
 /// A scalar as text; a person who writes `default: 4` for a text means `4`.
 fn scalar(yaml: &Yaml) -> Option<String> {
     match yaml {
@@ -130,6 +162,7 @@ impl Value {
             Self::List(items) => {
                 format!("[{}]", items.iter().map(|item| quoted(item)).collect::<Vec<_>>().join(", "))
             }
+            Self::Tree(tree) => flow(tree),
         }
     }
 
@@ -140,7 +173,23 @@ impl Value {
             Self::Integer(number) => (*number).into(),
             Self::Number(number) => (*number).into(),
             Self::List(items) => items.clone().into(),
+            Self::Tree(tree) => tree.clone(),
         }
+    }
+}
+
+/// On one line; a name and its value with a space between, which older readers want.
+fn flow(tree: &serde_json::Value) -> String {
+    match tree {
+        serde_json::Value::Object(fields) => {
+            let field = |(name, value): (&String, _)| format!("{}: {}", quoted(name), flow(value));
+            format!("{{{}}}", fields.iter().map(field).collect::<Vec<_>>().join(", "))
+        }
+        serde_json::Value::Array(items) => {
+            format!("[{}]", items.iter().map(flow).collect::<Vec<_>>().join(", "))
+        }
+        serde_json::Value::String(text) => quoted(text),
+        other => other.to_string(),
     }
 }
 

@@ -18,7 +18,9 @@ use crate::context::{Plain, Prompt};
 use crate::effects::profile_stream;
 use crate::environments::{Local, VariablePolicy};
 use crate::platforms::Platform;
-use crate::providers::resolve::{CUSTOM_KEY_VARIABLE, Resolved, Wanted, resolve};
+use crate::providers::catalog::Catalogue;
+use crate::providers::credentials::Store;
+use crate::providers::resolve::{CUSTOM_KEY_VARIABLE, Resolved, Sources, Wanted, resolve_at};
 use crate::providers::{BoxFuture, Deadlines, Provider};
 use crate::runtime::{Judge, Models, People, Ports, Sessions, SystemClock, Watch};
 use crate::tools::terminal::Terminal;
@@ -86,19 +88,49 @@ impl Engine {
 /// # Errors
 /// Something was asked for that cannot be had.
 pub async fn model(loaded: &Loaded) -> Result<Resolved, Failure> {
+    resolved(loaded, &wanted(loaded)).await
+}
+
+/// What the configuration asks for.
+pub fn wanted(loaded: &Loaded) -> Wanted {
     let asked = &loaded.config.model;
-    let wanted = Wanted {
+    Wanted {
         provider: asked.provider.clone(),
         model: asked.model.clone(),
         base_url: asked.base_url.clone(),
+        api_mode: asked.api_mode.clone(),
         context_window: asked.context_window_tokens,
         output_max: asked.output_tokens_max,
-    };
-    let keys = |name: &str| {
-        let configured = asked.api_key.clone().filter(|_| name == CUSTOM_KEY_VARIABLE);
-        configured.or_else(|| loaded.environment.get(name).map(Secret::new))
-    };
-    resolve(&wanted, &keys).await.map_err(|error| Failure::new(Exit::Config, error).hint("herm doctor"))
+        effort: asked.effort,
+        cache_ttl: Some(asked.cache_ttl),
+    }
+}
+
+/// The model that `wanted` comes to with the vendors and the keys of this home.
+///
+/// # Errors
+/// Something was asked for that cannot be had.
+pub async fn resolved(loaded: &Loaded, wanted: &Wanted) -> Result<Resolved, Failure> {
+    let catalogue = catalogue(loaded)?;
+    let store = Store::of(loaded.home.root());
+    let keys = |name: &str| key(loaded, name);
+    let at = Sources { keys: &keys, catalogue: &catalogue, store: Some(&store), local_servers: true };
+    resolve_at(wanted, at).await.map_err(|error| Failure::new(Exit::Config, error).hint("herm doctor"))
+}
+
+/// The vendors that are known in this home.
+///
+/// # Errors
+/// What a person added to them does not fit.
+pub fn catalogue(loaded: &Loaded) -> Result<Catalogue, Failure> {
+    Catalogue::of(loaded.home.root(), &loaded.config.providers)
+        .map_err(|error| Failure::new(Exit::Config, error).hint("herm config explain providers"))
+}
+
+/// A variable that may hold a key.
+pub fn key(loaded: &Loaded, name: &str) -> Option<Secret> {
+    let configured = loaded.config.model.api_key.clone().filter(|_| name == CUSTOM_KEY_VARIABLE);
+    configured.or_else(|| loaded.environment.get(name).map(Secret::new))
 }
 
 fn ports(loaded: &Loaded, log: &Arc<dyn Log>, views: &Arc<Views>, resolved: Resolved, front: Front) -> Ports {
@@ -111,7 +143,7 @@ fn ports(loaded: &Loaded, log: &Arc<dyn Log>, views: &Arc<Views>, resolved: Reso
     Ports {
         log: Arc::clone(log),
         clock: Arc::new(SystemClock),
-        models: Arc::new(Table { choice: resolved.choice, provider: resolved.provider }),
+        models: Arc::new(Table { resolved }),
         deadlines: Deadlines::default(),
         tools: table(vec![Arc::new(terminal)]),
         services: Arc::new(Surroundings { views: Arc::clone(views), ask: front.ask }),
@@ -147,16 +179,16 @@ pub fn fold(log: &dyn Log, id: SessionId) -> Result<SessionState, log::Error> {
     Ok(state)
 }
 
-/// The one provider of this process.
+/// The one model of this process, with each of its keys.
 struct Table {
-    choice: ModelChoice,
-    provider: Arc<dyn Provider>,
+    resolved: Resolved,
 }
 
 impl Models for Table {
-    fn provider(&self, choice: &ModelChoice, _: Option<&str>) -> Option<Arc<dyn Provider>> {
-        let same = choice.provider == self.choice.provider && choice.base_url == self.choice.base_url;
-        same.then(|| Arc::clone(&self.provider))
+    fn provider(&self, choice: &ModelChoice, credential: Option<&str>) -> Option<Arc<dyn Provider>> {
+        let own = &self.resolved.choice;
+        let same = choice.provider == own.provider && choice.base_url == own.base_url;
+        self.resolved.provider(credential).filter(|_| same)
     }
 }
 

@@ -5,6 +5,7 @@
 
 pub mod catalog;
 pub mod classify;
+pub mod credentials;
 pub mod dialects;
 mod error;
 pub mod http;

@@ -1,7 +1,7 @@
 //! PURE: wire formats. A neutral request becomes bytes, bytes become neutral answers.
 //!
 //! Nothing here opens a connection, reads a clock or knows a key. A new wire format is a folder
-//! here and a row in [`by_name`]; start reading at [`chat_completions`].
+//! here and a row in [`build`]'s table; start reading at [`chat_completions`].
 
 use herm_schema::events::{AssistantMessage, Finish, ModelFailure, Usage};
 
@@ -10,9 +10,11 @@ use super::{Delta, LoadedRequest};
 pub mod chat_completions;
 mod models;
 mod repair;
+mod table;
 mod think;
 
 pub use repair::well_formed;
+pub use table::{build, canonical, names, read};
 pub use think::{Scrubbed, ThinkScrubber};
 
 /// A request as it goes over the wire, its address relative to the endpoint's base URL.

@@ -44,8 +44,8 @@ fn without_login(text: &str) -> String {
     }
 }
 
-/// A client for `base_url`.
-pub(super) fn build(base_url: &str, connect: Duration) -> Result<reqwest::Client, Error> {
+/// A client for `base_url`, and for nothing else.
+pub(in crate::providers) fn build(base_url: &str, connect: Duration) -> Result<reqwest::Client, Error> {
     let client = |error: &dyn std::fmt::Display| Error::Client { reason: error.to_string() };
     // The first installation stays; a second one finds it and changes nothing.
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -66,7 +66,7 @@ pub(super) fn build(base_url: &str, connect: Duration) -> Result<reqwest::Client
     builder.build().map_err(|error| client(&error))
 }
 
-fn is_loopback(url: &Url) -> bool {
+pub(in crate::providers) fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }

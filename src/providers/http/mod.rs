@@ -18,6 +18,7 @@ use tokio::time::Instant;
 
 use self::auth::Authorize;
 use self::client::{base_url, build, failure_of};
+pub(super) use self::client::{build as client_for, is_loopback};
 use self::deadline::Watch;
 use super::classify::{self, TransportFailure, redact};
 use super::dialects::{AnswerReader, Dialect, ListedModel};
@@ -47,6 +48,19 @@ impl HttpProvider {
         dialect: Arc<dyn Dialect>,
     ) -> Result<Self, Error> {
         let base_url = base_url(base_url_text, dialect.base_path())?;
+        Ok(Self { base_url, auth, dialect, client: OnceLock::new() })
+    }
+
+    /// As [`HttpProvider::new`], for an address that means what it says: without a path it has none.
+    ///
+    /// # Errors
+    /// As [`HttpProvider::new`].
+    pub fn exactly(
+        base_url_text: &str,
+        auth: Arc<dyn Authorize>,
+        dialect: Arc<dyn Dialect>,
+    ) -> Result<Self, Error> {
+        let base_url = base_url(base_url_text, "")?;
         Ok(Self { base_url, auth, dialect, client: OnceLock::new() })
     }
 

@@ -9,6 +9,8 @@ mod reader;
 mod request;
 mod wire;
 
+use serde::Deserialize;
+
 use super::{AnswerReader, Dialect, WireRequest};
 use crate::providers::LoadedRequest;
 
@@ -16,7 +18,8 @@ use crate::providers::LoadedRequest;
 pub const NAME: &str = "chat_completions";
 
 /// In which field a server takes the limit of its answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum OutputLimitField {
     #[default]
     MaxTokens,
@@ -24,7 +27,8 @@ pub enum OutputLimitField {
 }
 
 /// Where servers differ.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Quirks {
     pub output_limit: OutputLimitField,
     /// Takes `stream_options`; the others refuse a field they do not know.

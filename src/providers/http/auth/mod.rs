@@ -3,14 +3,18 @@
 //! An [`Authorize`] is given the request as it would be sent, whole, and puts on it what is
 //! missing. It is the only place where a key is revealed; what it puts there cannot be printed.
 
+mod extra;
 mod header;
+mod scheme;
 
 use herm_schema::events::ModelFailure;
 
 use crate::config::Secret;
 use crate::providers::BoxFuture;
 
+pub use extra::WithHeaders;
 pub use header::{Header, Nothing};
+pub use scheme::{Given, build};
 
 /// Makes requests acceptable to an endpoint.
 pub trait Authorize: Send + Sync {
