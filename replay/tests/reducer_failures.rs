@@ -269,8 +269,8 @@ fn a_session_is_warned_at_half_and_four_fifths_and_stopped_at_its_limit() {
                 .collect::<Vec<_>>(),
         );
         if session.state.turn.as_ref().is_some_and(|turn| turn.totals.iterations > 0) {
-            // 0.28 dollars: 180,000 fresh input tokens and 10,000 of output.
-            answer(&mut session, Some(Usage { input: 180_000, output: 10_000, ..Usage::default() }));
+            // 0.28 dollars.
+            answer(&mut session, Some(Usage { input: 10_000, output: 27_000, ..Usage::default() }));
         }
         let end = finish_turn(&mut session);
         if turn == 4 {

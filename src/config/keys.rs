@@ -85,6 +85,9 @@ const POSITIVE: Kind = Kind::Integer { min: 1, max: u32::MAX as u64 };
 const SECONDS: Kind = Kind::Integer { min: 0, max: 86_400 };
 const SECONDS_POSITIVE: Kind = Kind::Integer { min: 1, max: 86_400 };
 
+/// A thousand dollars is a slip of the pen, but not for everybody.
+const DOLLARS: Kind = Kind::Number { min: 0.0, max: 1_000_000.0 };
+
 /// Declares a constant for each row, so that a misspelt key does not compile, and the table.
 macro_rules! keys {
     ($($name:ident $path:literal $kind:expr, $default:literal, $env:literal, $doc:literal;)*) => {
@@ -183,6 +186,17 @@ keys! {
         "Tokens in the context above which old tool results are shortened without a summary. Zero: never.";
     PRUNE_MIN "context.proactive_prune_min_reclaim_tokens" COUNT, "4096", "HERM_PROACTIVE_PRUNE_MIN_RECLAIM_TOKENS",
         "Tokens that such a shortening must save to be worth breaking the provider's cache.";
+
+    STRATEGIES "credential_pool_strategies" Kind::Mapping, "{}", "HERM_CREDENTIAL_POOL_STRATEGIES",
+        "Which of several keys of a provider is taken, by provider: `fill_first` (the usual), `round_robin`, `random` or `least_used`.";
+    AUXILIARY "auxiliary" Kind::Mapping, "{}", "HERM_AUXILIARY",
+        "Who is asked besides the conversation, by task (`title`, `compression`, `approval`, `vision`, `web_extract`, `memory`, `review`): a mapping with `provider`, `model`, `base_url`, `timeout` in seconds, `reasoning_effort`. What is not said is the session's own.";
+    TITLES "sessions.titles" Kind::Bool, "true", "HERM_SESSION_TITLES",
+        "Whether a conversation gets a title from a model after its first turn.";
+    SESSION_MAX "spending.session_max_usd" DOLLARS, "0", "HERM_SPENDING_SESSION_MAX_USD",
+        "US dollars that one session may spend; looked at before each model call, warned of at 50 and 80 %. Zero: no limit.";
+    DAY_MAX "spending.day_max_usd" DOLLARS, "0", "HERM_SPENDING_DAY_MAX_USD",
+        "US dollars that may be spent on one day (UTC) by all sessions together. Zero: no limit.";
 
     BUSY "display.busy_input_mode" Kind::Choice(&["queue", "steer", "interrupt"]), "interrupt", "HERM_BUSY_INPUT_MODE",
         "What a message does that arrives during a turn: wait for its own turn, join the newest tool result, or correct the answer being written.";

@@ -1,7 +1,7 @@
 //! The policy snapshot that a session records: the configuration as far as the reducer needs it.
 
 use herm_replay::reducer::decide::REDUCER_VERSION;
-use herm_schema::events::{Limits, ModelChoice, Policy, SpendingPolicy};
+use herm_schema::events::{Limits, ModelChoice, Policy};
 
 use super::Config;
 
@@ -20,8 +20,8 @@ impl Config {
         Policy {
             model,
             fallbacks: Vec::new(),
-            spending: SpendingPolicy::default(),
-            titles: false,
+            spending: self.spending,
+            titles: self.titles,
             limits: self.limits(),
             compression: self.compression.clone(),
             guardrails: self.guardrails.clone(),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use herm_schema::events::{
     ApprovalMode, BusyPolicy, CacheTtl, CompressionPolicy, DeliveryPolicy, GuardrailPolicy, ReasoningEffort,
+    SpendingPolicy,
 };
 
 use super::keys::{self, Key};
@@ -35,6 +36,13 @@ pub struct Config {
     pub approvals: ApprovalConfig,
     pub security: Security,
     pub delivery: DeliveryPolicy,
+    pub spending: SpendingPolicy,
+    /// Whether a session gets a title from a model.
+    pub titles: bool,
+    /// Which of several keys is taken, as it is written.
+    pub strategies: serde_json::Value,
+    /// Who is asked besides the conversation, as it is written.
+    pub auxiliary: serde_json::Value,
     /// IANA name; `None` is the system's.
     pub timezone: Option<String>,
 }
@@ -101,6 +109,13 @@ impl Config {
             iterations_max: read.count(&keys::MAX_TURNS),
             run_budget: Some(read.seconds(&keys::RUN_BUDGET)).filter(|budget| !budget.is_zero()),
             model_attempts_max: read.count(&keys::API_MAX_RETRIES),
+            spending: SpendingPolicy {
+                session_max: read.micro_dollars(&keys::SESSION_MAX),
+                day_max: read.micro_dollars(&keys::DAY_MAX),
+            },
+            titles: read.yes(&keys::TITLES),
+            strategies: read.tree(&keys::STRATEGIES),
+            auxiliary: read.tree(&keys::AUXILIARY),
             soul: read.text(&keys::SOUL).into(),
             terminal: TerminalConfig {
                 timeout: read.seconds(&keys::TERMINAL_TIMEOUT),
@@ -248,6 +263,12 @@ impl Reader<'_> {
     fn percent(&self, key: &Key) -> u8 {
         let share = if let Value::Number(share) = self.0.value(key) { share } else { 0.0 };
         (share * 100.0).round().clamp(0.0, 100.0) as u8
+    }
+
+    /// `None` for zero, which is no limit.
+    fn micro_dollars(&self, key: &Key) -> Option<u64> {
+        let dollars = if let Value::Number(number) = self.0.value(key) { number } else { 0.0 };
+        Some((dollars * 1e6).round() as u64).filter(|micro| *micro > 0)
     }
 
     fn tree(&self, key: &Key) -> serde_json::Value {

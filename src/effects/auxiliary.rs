@@ -39,14 +39,10 @@ pub struct AuxiliaryModel {
 /// The answer of the first model that gives one; `None` if none does, if it is cancelled or if
 /// nothing may be spent any more. The log says why.
 pub async fn ask(run: &Run, policy: &Policy, ask: Ask) -> Option<String> {
-    let outlook = run.ports.models.outlook(policy);
     let mut attempt = 0;
-    for (index, model) in run.ports.models.auxiliary(ask.task, policy).into_iter().enumerate() {
-        // The outlook is that of the policy's routes, which the first models are.
-        let ready = match outlook.routes.get(index) {
-            Some(Route::Resting { .. }) => continue,
-            Some(Route::Ready { credentials }) => credentials.clone(),
-            None => model.choice.credentials.clone(),
+    for model in run.ports.models.auxiliary(ask.task, policy) {
+        let Route::Ready { credentials: ready } = run.ports.models.route(&model.choice) else {
+            continue;
         };
         let keys = if ready.is_empty() { vec![None] } else { ready.into_iter().map(Some).collect() };
         for key in keys {

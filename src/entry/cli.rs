@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 
 use super::{
     Exit, Failure, Out, Start, chat, completions, config, doctor, export, log, projections, replay, search,
-    sessions,
+    sessions, usage,
 };
 
 /// An always-on AI agent that sets everything it does in stone.
@@ -46,6 +46,7 @@ pub enum Command {
     Projections(projections::Projections),
     Replay(replay::Replay),
     Export(export::Export),
+    Usage(usage::UsageCommand),
     Completions(completions::Completions),
 }
 
@@ -66,6 +67,7 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Projections(arguments) => projections::run(&arguments, &start, &mut out),
         Command::Replay(arguments) => replay::run(arguments, &start, &mut out),
         Command::Export(arguments) => export::run(arguments, &start, &mut out),
+        Command::Usage(arguments) => usage::run(&arguments, &start, &mut out),
         Command::Completions(arguments) => completions::run(&arguments, &mut out),
     }
 }

@@ -8,9 +8,10 @@ use herm_replay::log::segments::Options;
 use herm_replay::log::{self, Log, SegmentLog};
 use herm_replay::projections::Views;
 use herm_replay::reducer::{SessionState, evolve};
-use herm_schema::events::{ModelChoice, Policy, SessionOpened};
+use herm_schema::events::{Policy, SessionOpened};
 use herm_schema::{Event, SessionId, StreamPos};
 
+use super::model_table::{Models, models};
 use super::{Exit, Failure};
 use crate::approval::{self, Verdict};
 use crate::config::{Home, Loaded, Secret};
@@ -21,8 +22,8 @@ use crate::platforms::Platform;
 use crate::providers::catalog::Catalogue;
 use crate::providers::credentials::Store;
 use crate::providers::resolve::{CUSTOM_KEY_VARIABLE, Resolved, Sources, Wanted, resolve_at};
-use crate::providers::{BoxFuture, Deadlines, Provider};
-use crate::runtime::{Judge, Models, People, Ports, Sessions, SystemClock, Watch};
+use crate::providers::{BoxFuture, Deadlines};
+use crate::runtime::{Judge, ModelTable, People, Ports, Sessions, SystemClock, Watch};
 use crate::tools::terminal::Terminal;
 use crate::tools::{OutputLimits, Services, table};
 
@@ -48,8 +49,11 @@ pub struct Engine {
     pub views: Arc<Views>,
     pub sessions: Sessions,
     pub policy: Policy,
+    pub models: Arc<ModelTable>,
     /// Why this model is called.
     pub why: String,
+    /// What is configured and cannot be had; worth a word, and no more.
+    pub problems: Vec<String>,
 }
 
 impl Engine {
@@ -63,14 +67,10 @@ impl Engine {
         options.allow_unsafe_file_system = loaded.config.security.allow_unsafe_file_system;
         let log: Arc<dyn Log> = Arc::new(SegmentLog::open(options)?);
         let views = Arc::new(Views::open(Arc::clone(&log), &loaded.home.index_dir()));
-        let resolved = model(loaded).await?;
-        let policy = loaded.config.policy(ModelChoice {
-            stream: loaded.config.model.stream && resolved.choice.stream,
-            ..resolved.choice.clone()
-        });
-        let why = resolved.why.clone();
-        let ports = ports(loaded, &log, &views, resolved, front);
-        Ok(Self { log, views, sessions: Sessions::new(Arc::new(ports)), policy, why })
+        let Models { table, policy, why, problems } = models(loaded, &log, &views).await?;
+        let ports = ports(loaded, &log, &views, Arc::clone(&table), front);
+        let sessions = Sessions::new(Arc::new(ports));
+        Ok(Self { log, views, sessions, models: table, policy, why, problems })
     }
 
     /// The newest session of this home, if there is one.
@@ -133,7 +133,13 @@ pub fn key(loaded: &Loaded, name: &str) -> Option<Secret> {
     configured.or_else(|| loaded.environment.get(name).map(Secret::new))
 }
 
-fn ports(loaded: &Loaded, log: &Arc<dyn Log>, views: &Arc<Views>, resolved: Resolved, front: Front) -> Ports {
+fn ports(
+    loaded: &Loaded,
+    log: &Arc<dyn Log>,
+    views: &Arc<Views>,
+    models: Arc<ModelTable>,
+    front: Front,
+) -> Ports {
     let config = &loaded.config;
     let remove = loaded.environment.dotenv().map(|(name, _)| name.to_owned()).collect();
     let policy = VariablePolicy { remove, passthrough: config.terminal.env_passthrough.clone() };
@@ -143,7 +149,7 @@ fn ports(loaded: &Loaded, log: &Arc<dyn Log>, views: &Arc<Views>, resolved: Reso
     Ports {
         log: Arc::clone(log),
         clock: Arc::new(SystemClock),
-        models: Arc::new(Table { resolved }),
+        models,
         deadlines: Deadlines::default(),
         tools: table(vec![Arc::new(terminal)]),
         services: Arc::new(Surroundings { views: Arc::clone(views), ask: front.ask }),
@@ -177,19 +183,6 @@ pub fn fold(log: &dyn Log, id: SessionId) -> Result<SessionState, log::Error> {
         evolve(&mut state, &recorded?);
     }
     Ok(state)
-}
-
-/// The one model of this process, with each of its keys.
-struct Table {
-    resolved: Resolved,
-}
-
-impl Models for Table {
-    fn provider(&self, choice: &ModelChoice, credential: Option<&str>) -> Option<Arc<dyn Provider>> {
-        let own = &self.resolved.choice;
-        let same = choice.provider == own.provider && choice.base_url == own.base_url;
-        self.resolved.provider(credential).filter(|_| same)
-    }
 }
 
 /// Judges command lines; what a person has allowed for good is not asked about again.

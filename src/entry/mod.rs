@@ -16,6 +16,7 @@ mod exit;
 mod export;
 mod failure;
 mod log;
+mod model_table;
 mod out;
 mod projections;
 mod replay;
@@ -24,6 +25,7 @@ mod sessions;
 mod start;
 mod store;
 mod time;
+mod usage;
 
 pub use exit::Exit;
 pub use failure::Failure;

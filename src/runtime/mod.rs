@@ -8,13 +8,16 @@ mod actor;
 mod clock;
 mod error;
 mod handle;
+pub mod models;
 mod ports;
 mod sessions;
 
 pub use clock::{Clock, SystemClock, TokioClock};
 pub use error::Error;
 pub use handle::{Recorder, SessionHandle};
+pub use models::ModelTable;
 pub use ports::{
-    ApprovalQuestion, Judge, Loader, Models, People, Ports, PromptSource, Redact, Silent, Watch,
+    AUXILIARY_TIME_MAX, ApprovalQuestion, Judge, Loader, Models, People, Ports, PromptSource, Redact, Silent,
+    Watch,
 };
 pub use sessions::Sessions;

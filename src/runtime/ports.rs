@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use herm_replay::log::{self, Log};
-use herm_replay::reducer::{Outlook, SessionState};
+use herm_replay::reducer::{Outlook, Route, SessionState};
 use herm_schema::events::{AuxiliaryTask, Decision, ModelChoice, Policy};
 use herm_schema::{Recorded, SessionId};
 
@@ -60,6 +60,11 @@ pub trait Models: Send + Sync {
     fn outlook(&self, policy: &Policy) -> Outlook {
         let _ = policy;
         Outlook::default()
+    }
+
+    /// Whether a model can be asked now, and with which keys.
+    fn route(&self, choice: &ModelChoice) -> Route {
+        Route::Ready { credentials: choice.credentials.clone() }
     }
 
     /// The models that are asked for a task besides the conversation, in this order.

@@ -37,7 +37,7 @@ pub enum Activity {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionRow {
     pub id: SessionId,
-    /// The first message, cut; empty before it.
+    /// What a model or a person called it; the first message, cut, until then; empty before it.
     pub title: String,
     pub profile: String,
     pub platform: String,
@@ -65,7 +65,7 @@ pub struct SessionList;
 
 impl Fold for SessionList {
     const NAME: &'static str = "sessions";
-    const SCHEMA: u32 = 1;
+    const SCHEMA: u32 = 2;
 
     fn apply(&self, recorded: &Recorded, rows: &mut Rows<'_>, _: &dyn Log) -> Result<(), Error> {
         let Some(id) = SessionId::of_stream(recorded.envelope.stream) else {
@@ -114,6 +114,7 @@ fn take_in(row: &mut SessionRow, recorded: &Recorded) {
                 row.title = title_of(&message.text);
             }
         }
+        Event::SessionTitled(titled) => row.title = title_of(&titled.title),
         Event::SteerReceived(_) | Event::RedirectReceived(_) | Event::ModelCallSucceeded(_) => {
             row.messages += 1
         }

@@ -15,7 +15,7 @@ use super::runner::{Followed, Runner, Status};
 use super::search::SearchIndex;
 use super::sessions::{self, SessionList, SessionRow, Snapshots};
 use super::store::Shelf;
-use super::usage::{self, ToolUsage, Usage, UsageKey, Usages};
+use super::usage::{self, CredentialUsage, ToolUsage, Usage, UsageKey, Usages};
 use super::{Error, Follower, Projection, session_search};
 use crate::log::Log;
 use crate::reducer::SessionState;
@@ -204,6 +204,14 @@ impl Views {
     /// `Parked`, or those of the store.
     pub fn tools_since(&self, since: Micros) -> Result<Vec<(i64, String, ToolUsage)>, Error> {
         self.usage.read(|keyed| keyed.read(|rows| usage::tools_since(rows, since)))
+    }
+
+    /// Every key that was ever used: provider, fingerprint, counts.
+    ///
+    /// # Errors
+    /// `Parked`, or those of the store.
+    pub fn credentials(&self) -> Result<Vec<(String, String, CredentialUsage)>, Error> {
+        self.usage.read(|keyed| keyed.read(usage::credentials))
     }
 
     /// Messages that fit, best first.

@@ -115,6 +115,9 @@ pub struct Spending {
 pub struct Auxiliary {
     pub at: StreamPos,
     pub task: AuxiliaryTask,
+    pub provider: String,
+    /// Fingerprint of the key.
+    pub credential: Option<String>,
     pub prices: Option<Prices>,
 }
 
@@ -198,6 +201,8 @@ pub struct Turn {
     pub route: u32,
     /// Attempts at the model call under way that went to this route.
     pub route_attempts: u32,
+    /// The key that was used last, by fingerprint: the provider's cache is warm for it.
+    pub credential: Option<String>,
     /// Keys that were given up for this model call, by fingerprint.
     pub failed_keys: Vec<String>,
     /// Why the session's own model was left, for the person.

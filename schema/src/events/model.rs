@@ -250,6 +250,32 @@ payload! {
     }
 }
 
+impl AuxiliaryTask {
+    /// Every task there is.
+    pub const ALL: [Self; 7] = [
+        Self::Title,
+        Self::Compression,
+        Self::Approval,
+        Self::Vision,
+        Self::WebExtract,
+        Self::Memory,
+        Self::Review,
+    ];
+
+    /// As settings and reports name it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Title => "title",
+            Self::Compression => "compression",
+            Self::Approval => "approval",
+            Self::Vision => "vision",
+            Self::WebExtract => "web_extract",
+            Self::Memory => "memory",
+            Self::Review => "review",
+        }
+    }
+}
+
 payload! {
     /// Outcome of an auxiliary call.
     pub struct AuxiliaryCallFinished {

@@ -4,6 +4,7 @@
 //! [`view`] prints what happens, [`questions`] gets a yes or no. None of them knows the runtime.
 
 mod arguments;
+mod commands;
 pub mod editor;
 pub mod escape;
 pub mod lines;

@@ -42,16 +42,22 @@ async fn converse(prepared: &Prepared) -> Result<Exit, Failure> {
     let link = Arc::new(link);
     let front =
         Front { people: link.clone(), platform: link.clone(), watch: link.clone(), ask: link.clone() };
-    let engine = Engine::start(&prepared.loaded, front).await?;
+    let mut engine = Engine::start(&prepared.loaded, front).await?;
+    // One question is over before a title would be there; lists show its first words.
+    engine.policy.titles &= prepared.question.is_none();
     let first = engine.log.tail().last;
     let follower = match prepared.question {
         Some(_) => None,
         None => Some(engine.views.follow()?),
     };
     let handle = session(&engine, prepared).await?;
-    let mut talk = Talk::new(&engine, handle, heard, prepared.loaded.config.approvals.timeout)?;
+    let mut talk = Talk::new(&engine, &prepared.loaded, handle, heard)?;
     let exit = match &prepared.question {
-        Some(question) => talk.answer_one(question, &mut view(prepared, Output::Plain)).await?,
+        Some(question) => {
+            let mut view = view(prepared, Output::Plain);
+            talk.warn(&mut view)?;
+            talk.answer_one(question, &mut view).await?
+        }
         None if attended => interactive(&mut talk, prepared).await?,
         None => {
             let inputs = editor::plain(std::io::BufReader::new(std::io::stdin()))?;
@@ -71,7 +77,7 @@ async fn interactive(talk: &mut Talk<'_>, prepared: &Prepared) -> Result<Exit, F
     let (inputs, printer) = editor::terminal(editor::EditorOptions {
         prompt: "› ".to_owned(),
         history_file: prepared.loaded.home.history_file(),
-        commands: super::talk::COMMANDS.to_vec(),
+        commands: super::commands::COMMANDS.to_vec(),
     })?;
     let mut view = view(prepared, Output::Above(printer.clone()));
     talk.greet(&mut view)?;

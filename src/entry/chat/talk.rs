@@ -2,37 +2,28 @@
 
 use std::time::Duration;
 
-use herm_replay::reducer::Command;
 use herm_schema::events::*;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
-use super::editor::{Input, Inputs, SlashCommand};
+use super::editor::{Input, Inputs};
 use super::link::Said;
 use super::questions::{self, Reply};
 use super::run::typed;
 use super::view::{self, Happening, View};
-use crate::entry::engine::{self, Engine};
+use crate::config::Loaded;
+use crate::entry::engine::Engine;
 use crate::entry::{Exit, Failure};
-use crate::runtime::{Error, SessionHandle};
-
-/// What can be typed besides messages.
-pub const COMMANDS: [SlashCommand; 6] = [
-    SlashCommand { name: "/help", doc: "what can be typed" },
-    SlashCommand { name: "/new", doc: "a new session; the old one stays in the log" },
-    SlashCommand { name: "/steer", doc: "tell the model something while it works" },
-    SlashCommand { name: "/stop", doc: "interrupt the running turn" },
-    SlashCommand { name: "/session", doc: "which session this is" },
-    SlashCommand { name: "/exit", doc: "leave; unfinished work can be resumed" },
-];
+use crate::runtime::SessionHandle;
 
 /// How long a question of the model's waits for an answer.
 const CLARIFY_PATIENCE: Duration = Duration::from_secs(3_600);
 
 /// A conversation under way.
 pub struct Talk<'a> {
-    engine: &'a Engine,
-    handle: SessionHandle,
+    pub(super) engine: &'a Engine,
+    pub(super) loaded: &'a Loaded,
+    pub(super) handle: SessionHandle,
     heard: mpsc::Receiver<Said>,
     /// Ctrl-C from outside the editor. One listener for good: between two, a signal would be lost.
     signals: Signal,
@@ -41,11 +32,11 @@ pub struct Talk<'a> {
     spoken: bool,
     last_exit: Option<ExitReason>,
     /// Ctrl-C was pressed and nothing has happened since.
-    leaving: bool,
+    pub(super) leaving: bool,
 }
 
 /// Whether the conversation goes on.
-enum Next {
+pub(super) enum Next {
     Stay,
     Leave(Exit),
 }
@@ -55,13 +46,14 @@ impl<'a> Talk<'a> {
     /// When Ctrl-C cannot be listened to.
     pub fn new(
         engine: &'a Engine,
+        loaded: &'a Loaded,
         handle: SessionHandle,
         heard: mpsc::Receiver<Said>,
-        approval_timeout: Duration,
     ) -> Result<Self, Failure> {
+        let approval_timeout = loaded.config.approvals.timeout;
         let signals = signal(SignalKind::interrupt())?;
         let (spoken, last_exit, leaving) = (false, None, false);
-        Ok(Self { engine, handle, heard, signals, approval_timeout, spoken, last_exit, leaving })
+        Ok(Self { engine, loaded, handle, heard, signals, approval_timeout, spoken, last_exit, leaving })
     }
 
     /// Who is talking, to a person.
@@ -71,7 +63,19 @@ impl<'a> Talk<'a> {
     pub fn greet(&self, view: &mut View) -> Result<(), Failure> {
         let model = &self.engine.policy.model;
         let who = format!("herm with {} ({}); /help says what can be typed", model.model, self.engine.why);
-        Ok(view.show(&Happening::Notice(who))?)
+        view.show(&Happening::Notice(who))?;
+        self.warn(view)
+    }
+
+    /// What is configured and cannot be had.
+    ///
+    /// # Errors
+    /// When it cannot be printed.
+    pub fn warn(&self, view: &mut View) -> Result<(), Failure> {
+        for problem in &self.engine.problems {
+            view.show(&Happening::Notice(format!("a fallback is left out: {problem}")))?;
+        }
+        Ok(())
     }
 
     /// One question, after whatever was left open: the exit status says how its turn ended.
@@ -236,73 +240,6 @@ impl<'a> Talk<'a> {
             Err(_) => "Ctrl-C once more, or /exit, leaves",
         };
         view.show(&Happening::Notice(notice.into()))?;
-        Ok(Next::Stay)
-    }
-
-    async fn typed(&mut self, line: &str, view: &mut View) -> Result<Next, Failure> {
-        self.leaving = false;
-        let line = line.trim();
-        if line.is_empty() {
-            return Ok(Next::Stay);
-        }
-        let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-        let result = match word {
-            "/exit" | "/quit" => return Ok(Next::Leave(Exit::Ok)),
-            "/help" => return self.help(view),
-            "/session" => {
-                let id = self.handle.id();
-                view.show(&Happening::Notice(format!("session {id}; herm chat --resume {id}")))?;
-                return Ok(Next::Stay);
-            }
-            "/new" => return self.begin_anew(view).await,
-            "/stop" => self.handle.interrupt(InterruptSource::Person).await.map(drop),
-            "/steer" => self.steer(rest.trim()).await,
-            // A path is a message; a word that only looks like a command is a slip.
-            slip if slip.starts_with('/') && !slip.chars().skip(1).any(|c| c == '/' || c == '.') => {
-                let near = COMMANDS
-                    .iter()
-                    .map(|command| (strsim::jaro_winkler(command.name, slip), command.name))
-                    .max_by(|a, b| a.0.total_cmp(&b.0));
-                let near = near.map_or("/help", |(_, name)| name);
-                view.show(&Happening::Notice(format!("there is no `{slip}`; did you mean `{near}`?")))?;
-                return Ok(Next::Stay);
-            }
-            _ => self.handle.receive(typed(line.to_owned())).await.map(drop),
-        };
-        match result {
-            Ok(()) => {}
-            Err(Error::Rejected(why)) => view.show(&Happening::Notice(why.to_string()))?,
-            Err(error) => return Err(error.into()),
-        }
-        Ok(Next::Stay)
-    }
-
-    async fn steer(&self, text: &str) -> Result<(), Error> {
-        let message = typed(text.to_owned());
-        let steer =
-            SteerReceived { message_id: message.message_id, sender: message.sender, text: message.text };
-        self.handle.send(Command::Steer(steer), None).await.map(drop)
-    }
-
-    fn help(&self, view: &mut View) -> Result<Next, Failure> {
-        for command in COMMANDS {
-            view.show(&Happening::Notice(format!("{:<9} {}", command.name, command.doc)))?;
-        }
-        Ok(Next::Stay)
-    }
-
-    async fn begin_anew(&mut self, view: &mut View) -> Result<Next, Failure> {
-        let state = self.handle.state().await?;
-        if state.turn.is_some() {
-            view.show(&Happening::Notice("a turn is running; /stop it first".into()))?;
-            return Ok(Next::Stay);
-        }
-        self.handle.send(Command::End(EndReason::Replaced), None).await?;
-        self.engine.sessions.release(self.handle.id());
-        let cwd = state.opened.map(|opened| opened.cwd).unwrap_or_default();
-        let opened = engine::opened(std::path::Path::new(&cwd));
-        self.handle = self.engine.sessions.open(opened, self.engine.policy.clone()).await?;
-        view.show(&Happening::Notice(format!("session {}", self.handle.id())))?;
         Ok(Next::Stay)
     }
 }

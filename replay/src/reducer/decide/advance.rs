@@ -104,7 +104,7 @@ fn call_or_stop(
     }
     let policy = state.policy.as_ref().ok_or(Rejection::NotConfigured)?;
     let failed = if attempt == 1 { &[] } else { turn.failed_keys.as_slice() };
-    let (route, credential) = remedy::way(policy, turn.route, failed, &stamp.outlook);
+    let (route, credential) = remedy::way(policy, turn, failed, &stamp.outlook);
     let choice = policy.route(route).ok_or(Rejection::NotConfigured)?;
     let first = u32::from(attempt == 1);
     let started = ModelCallStarted {

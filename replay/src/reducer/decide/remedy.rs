@@ -20,18 +20,27 @@ const IMAGE_SIDES_PX: [u32; 3] = [1_568, 1_024, 512];
 
 /// The route and the key that the next call goes to: the first that is ready from `from` on. Where
 /// all rest, the one at `from` is asked all the same: only its provider knows.
-pub fn way(policy: &Policy, from: u32, failed: &[String], outlook: &Outlook) -> (u32, Option<String>) {
+pub fn way(policy: &Policy, turn: &Turn, failed: &[String], outlook: &Outlook) -> (u32, Option<String>) {
+    let from = turn.route;
+    let last = turn.credential.as_ref();
     let ready = (from..).map_while(|route| Some((route, policy.route(route)?)));
-    let found =
-        ready.filter_map(|(route, choice)| Some((route, key(choice, route, failed, outlook)?))).next();
-    found.unwrap_or_else(|| {
+    let mut found =
+        ready.filter_map(|(route, choice)| Some((route, key(choice, route, failed, last, outlook)?)));
+    found.next().unwrap_or_else(|| {
         let choice = policy.route(from).unwrap_or(&policy.model);
         (from, choice.credentials.first().cloned())
     })
 }
 
-/// A key of this route that can be used; `Some(None)` where none is needed.
-fn key(choice: &ModelChoice, route: u32, failed: &[String], outlook: &Outlook) -> Option<Option<String>> {
+/// A key of this route that can be used: the `last` one again where it can, for the sake of the
+/// provider's cache. `Some(None)` where none is needed.
+fn key(
+    choice: &ModelChoice,
+    route: u32,
+    failed: &[String],
+    last: Option<&String>,
+    outlook: &Outlook,
+) -> Option<Option<String>> {
     let keys = match usize::try_from(route).ok().and_then(|route| outlook.routes.get(route)) {
         Some(Route::Resting { .. }) => return None,
         Some(Route::Ready { credentials }) => credentials,
@@ -40,7 +49,9 @@ fn key(choice: &ModelChoice, route: u32, failed: &[String], outlook: &Outlook) -
     if choice.credentials.is_empty() {
         return Some(None);
     }
-    keys.iter().find(|key| !failed.contains(key)).cloned().map(Some)
+    let usable = |key: &&String| !failed.contains(key);
+    let again = last.filter(|last| keys.contains(last)).filter(usable);
+    again.or_else(|| keys.iter().find(usable)).cloned().map(Some)
 }
 
 /// What is done about `failure` of the call that is `running`.
@@ -72,7 +83,7 @@ pub fn remedy(
     failed.extend(running.credential.clone());
     let own = policy.route(turn.route).unwrap_or(&policy.model);
     let other_key = flags.should_rotate_credential
-        && key(own, turn.route, &failed, &stamp.outlook).is_some_and(|key| key.is_some());
+        && key(own, turn.route, &failed, None, &stamp.outlook).is_some_and(|key| key.is_some());
     let other_route = flags.should_fallback.then(|| next_route(policy, turn.route, &stamp.outlook)).flatten();
     if may_wait && wait <= SHORT_WAIT_US && !is_upstream(failure.class, other_route) {
         return retry;
@@ -94,7 +105,7 @@ fn is_upstream(class: FailureClass, other_route: Option<u32>) -> bool {
 
 fn next_route(policy: &Policy, now: u32, outlook: &Outlook) -> Option<u32> {
     let later = (now.saturating_add(1)..).map_while(|route| Some((route, policy.route(route)?)));
-    later.filter_map(|(route, choice)| key(choice, route, &[], outlook).map(|_| route)).next()
+    later.filter_map(|(route, choice)| key(choice, route, &[], None, outlook).map(|_| route)).next()
 }
 
 /// The same request without what was refused, once each.

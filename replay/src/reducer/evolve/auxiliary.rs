@@ -6,7 +6,13 @@ use super::{Placed, spending};
 use crate::reducer::state::*;
 
 pub fn started(state: &mut SessionState, at: Placed, event: &AuxiliaryCallStarted) {
-    state.auxiliary.push(Auxiliary { at: at.pos, task: event.task, prices: event.prices.clone() });
+    state.auxiliary.push(Auxiliary {
+        at: at.pos,
+        task: event.task,
+        provider: event.provider.clone(),
+        credential: event.credential.clone(),
+        prices: event.prices.clone(),
+    });
     if event.task == AuxiliaryTask::Title {
         state.title_attempts = state.title_attempts.saturating_add(1);
     }

@@ -32,6 +32,7 @@ pub fn started(state: &mut SessionState, at: Placed, event: &ModelCallStarted) {
         turn.route_attempts = 0;
     }
     turn.route_attempts = turn.route_attempts.saturating_add(1);
+    turn.credential.clone_from(&event.credential);
     turn.phase = Phase::Calling(ModelIntent {
         at: at.pos,
         position: at.position,

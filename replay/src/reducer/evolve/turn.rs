@@ -33,6 +33,7 @@ pub fn started(state: &mut SessionState, at: Placed, event: &TurnStarted) {
         partial: String::new(),
         route: 0,
         route_attempts: 0,
+        credential: None,
         failed_keys: Vec::new(),
         first_failure: None,
         history: Vec::new(),
