@@ -122,6 +122,13 @@ impl Settings {
         Err(Error::Problems { place: "the environment".into(), problems })
     }
 
+    /// Those of somebody who has set nothing.
+    pub fn defaults() -> Self {
+        let setting =
+            |key: &'static Key| Setting { key, layers: vec![(Origin::Default, key.default_value())] };
+        Self { settings: KEYS.iter().map(setting).collect() }
+    }
+
     pub fn iter(&self) -> impl Iterator<Item = &Setting> {
         self.settings.iter()
     }

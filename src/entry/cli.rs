@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use super::{
-    Exit, Failure, Out, Start, chat, completions, config, doctor, export, log, projections, replay, search,
-    sessions, usage,
+    Exit, Failure, Out, Start, chat, completions, config, doctor, explain, export, log, projections, replay,
+    search, sessions, usage,
 };
 
 /// An always-on AI agent that sets everything it does in stone.
@@ -42,6 +42,7 @@ pub enum Command {
     Search(search::Search),
     Config(config::ConfigCommand),
     Doctor(doctor::Doctor),
+    Explain(explain::Explain),
     Log(log::LogCommand),
     Projections(projections::Projections),
     Replay(replay::Replay),
@@ -63,6 +64,7 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Search(arguments) => search::run(&arguments, &start, &mut out),
         Command::Config(arguments) => config::run(&arguments, &start, &mut out),
         Command::Doctor(arguments) => doctor::run(&arguments, &start, &mut out),
+        Command::Explain(arguments) => explain::run(&arguments, &start, &mut out),
         Command::Log(arguments) => log::run(&arguments, &start, &mut out),
         Command::Projections(arguments) => projections::run(&arguments, &start, &mut out),
         Command::Replay(arguments) => replay::run(arguments, &start, &mut out),

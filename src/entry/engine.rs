@@ -114,7 +114,13 @@ pub async fn resolved(loaded: &Loaded, wanted: &Wanted) -> Result<Resolved, Fail
     let catalogue = catalogue(loaded)?;
     let store = Store::of(loaded.home.root());
     let keys = |name: &str| key(loaded, name);
-    let at = Sources { keys: &keys, catalogue: &catalogue, store: Some(&store), local_servers: true };
+    let at = Sources {
+        keys: &keys,
+        catalogue: &catalogue,
+        store: Some(&store),
+        local_servers: true,
+        keys_needed: true,
+    };
     resolve_at(wanted, at).await.map_err(|error| Failure::new(Exit::Config, error).hint("herm doctor"))
 }
 

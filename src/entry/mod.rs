@@ -13,6 +13,7 @@ mod diagnostics;
 mod doctor;
 pub mod engine;
 mod exit;
+mod explain;
 mod export;
 mod failure;
 mod log;

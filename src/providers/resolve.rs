@@ -6,6 +6,7 @@
 //! that are called instead.
 
 mod chain;
+mod explain;
 mod finish;
 mod keys;
 mod mode;
@@ -25,6 +26,7 @@ use super::{Deadlines, Error, Provider, offline};
 use crate::config::Secret;
 
 pub use chain::{Chain, Fallback, chain};
+pub use explain::{Explanation, explain};
 pub use keys::{HeldKey, held};
 pub use mode::Mode;
 
@@ -65,6 +67,8 @@ pub struct Sources<'a> {
     pub store: Option<&'a Store>,
     /// Whether servers on this machine are looked for.
     pub local_servers: bool,
+    /// Whether a vendor without a key is an error; to explain a choice, none is needed.
+    pub keys_needed: bool,
 }
 
 /// A model that can be called.
@@ -103,7 +107,11 @@ impl Resolved {
 /// Something was asked for that cannot be had; the error says what to do.
 pub async fn resolve(wanted: &Wanted, keys: Keys<'_>) -> Result<Resolved, Error> {
     let catalogue = Catalogue::built_in();
-    resolve_at(wanted, Sources { keys, catalogue: &catalogue, store: None, local_servers: true }).await
+    resolve_at(
+        wanted,
+        Sources { keys, catalogue: &catalogue, store: None, local_servers: true, keys_needed: true },
+    )
+    .await
 }
 
 /// Finds the model to call.

@@ -112,6 +112,9 @@ pub fn attachment(attachment: &Attachment) -> String {
 pub fn failure(failure: &ModelFailure) -> String {
     let what = match failure.class {
         FailureClass::Auth | FailureClass::AuthPermanent => "the provider does not accept the key",
+        FailureClass::Billing if is_limit(&failure.message) => {
+            "a spending limit of the provider account or of this key is reached"
+        }
         FailureClass::Billing => "the provider account is out of credit",
         FailureClass::RateLimit | FailureClass::UpstreamRateLimit => {
             "the provider limits how often it may be asked"
@@ -137,6 +140,15 @@ pub fn failure(failure: &ModelFailure) -> String {
     };
     let status = failure.status.map(|status| format!(" (HTTP {status})")).unwrap_or_default();
     format!("I could not get an answer: {what}{status}.")
+}
+
+/// Whether a bill is about a limit that somebody set, which is raised, and not about money that is
+/// gone. The words are those of the provider; the class is what says that it is a bill.
+fn is_limit(message: &str) -> bool {
+    let message = message.to_lowercase();
+    let words =
+        ["spend limit", "spending limit", "spend_limit", "usage limit", "key limit", "hard limit", "budget"];
+    words.iter().any(|word| message.contains(word))
 }
 
 /// A result for a call that a restart left in doubt.

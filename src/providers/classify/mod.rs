@@ -7,6 +7,7 @@
 mod redact;
 mod retry_after;
 mod said;
+mod transport;
 mod words;
 
 use std::time::Duration;
@@ -18,9 +19,13 @@ use serde_json::Value;
 pub use redact::redact;
 pub use retry_after::{from_headers, from_text};
 use said::Said;
+pub use transport::told;
 
 /// Longest message of a failure, in characters.
 const MESSAGE_CHARS_MAX: usize = 600;
+
+/// Statuses of answers that a limit is the reason of.
+const LIMITED: [u16; 4] = [429, 498, 503, 529];
 
 /// Which part of a call took too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,16 +103,22 @@ fn too_late(phase: Phase, limit: Duration) -> String {
 
 /// An answer with a status that is not success. `now` is the server's time where it tells it.
 pub fn response(status: u16, headers: &[(String, String)], body: &str, now: Micros) -> ModelFailure {
-    let said = Said::of_body(body);
-    let wait = from_headers(headers, now).or_else(|| from_text(&said.message));
+    let json = serde_json::from_str::<Value>(body).ok();
+    let mut said = json.as_ref().map_or_else(|| Said::of_text(body), Said::of_json);
+    said.of_headers(headers);
+    let wait = from_headers(headers, now)
+        .or_else(|| retry_after::from_body(json.as_ref()?, now))
+        .or_else(|| from_text(&said.message, now))
+        .or_else(|| LIMITED.contains(&status).then(|| retry_after::from_resets(headers, now)).flatten());
     failure(Some(status), &said, wait)
 }
 
 /// A failure that was reported inside of an answer: in a stream, or with status 200.
 pub fn reported(value: &Value) -> ModelFailure {
     let said = Said::of_json(value);
-    let wait = from_text(&said.message);
-    failure(said.status, &said, wait)
+    // Relative times are what is used there; a moment would need a clock.
+    let wait = retry_after::from_body(value, Micros(0)).or_else(|| from_text(&said.message, Micros(0)));
+    failure(said.status, &said, wait.filter(|wait| *wait < retry_after::WAIT_MAX))
 }
 
 fn failure(status: Option<u16>, said: &Said, wait: Option<Duration>) -> ModelFailure {
@@ -135,6 +146,9 @@ fn class_of(status: Option<u16>, said: &Said) -> FailureClass {
     if status == Some(413) && by_code != Some(FailureClass::ContextOverflow) {
         return words::image_or(&text, FailureClass::PayloadTooLarge);
     }
+    if matches!(status, Some(400 | 422)) && words::is_unknown_field(&text) {
+        return FailureClass::FormatError;
+    }
     let limited = status == Some(429) || by_code == Some(FailureClass::RateLimit);
     let class = match by_code {
         Some(FailureClass::RateLimit) | None if limited => words::of_limit(&text),
@@ -142,23 +156,28 @@ fn class_of(status: Option<u16>, said: &Said) -> FailureClass {
         Some(FailureClass::ServerError | FailureClass::FormatError | FailureClass::ModelNotFound) | None => {
             words::of_text(&text, status)
                 .or(by_code)
-                .or_else(|| status.map(of_status))
+                .or_else(|| status.map(|status| of_status(status, said)))
                 .unwrap_or(FailureClass::Unknown)
         }
         Some(FailureClass::Billing) if words::is_transient(&text) => FailureClass::RateLimit,
+        // A key may be refused for what it is to pay for or to reach, and be a good key.
+        Some(FailureClass::Auth) => words::of_refusal(&text, status).unwrap_or(FailureClass::Auth),
         Some(class) => class,
     };
-    if class == FailureClass::RateLimit && said.upstream { FailureClass::UpstreamRateLimit } else { class }
+    let upstream = said.upstream || words::is_upstream(&text);
+    if class == FailureClass::RateLimit && upstream { FailureClass::UpstreamRateLimit } else { class }
 }
 
-fn of_status(status: u16) -> FailureClass {
+fn of_status(status: u16, said: &Said) -> FailureClass {
     match status {
+        // A page comes from what stands before the provider, which knows no keys.
+        403 if said.is_page => FailureClass::ServerError,
         401 | 403 => FailureClass::Auth,
         402 => FailureClass::Billing,
         404 | 410 => FailureClass::ModelNotFound,
         408 | 504 | 522 | 524 => FailureClass::Timeout,
         429 => FailureClass::RateLimit,
-        503 | 529 => FailureClass::Overloaded,
+        498 | 503 | 529 => FailureClass::Overloaded,
         500..=599 | 409 | 425 => FailureClass::ServerError,
         300..=499 => FailureClass::FormatError,
         _ => FailureClass::Unknown,

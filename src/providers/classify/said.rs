@@ -12,26 +12,30 @@ pub(super) struct Said {
     pub status: Option<u16>,
     /// A gateway passes on what another provider said.
     pub upstream: bool,
+    /// A web page instead of an answer.
+    pub is_page: bool,
 }
 
 impl Said {
-    pub(super) fn of_body(body: &str) -> Self {
-        match serde_json::from_str::<Value>(body) {
-            Ok(value) => Self::of_json(&value),
-            Err(_) => Self { message: plain(body), ..Self::default() },
-        }
+    /// A body that is no JSON.
+    pub(super) fn of_text(body: &str) -> Self {
+        Self { message: plain(body), is_page: body.trim_start().starts_with('<'), ..Self::default() }
     }
 
     /// Known shapes: `{"error":{message,code,type,status,metadata}}` (OpenAI, OpenRouter),
     /// `[{"error":…}]` (Gemini), `{"error":"…"}` (Ollama), `{"object":"error","message",…}` (vLLM,
-    /// Mistral), `{"detail":"…"|[{"msg"}]}` (FastAPI), `{"message":…}`.
+    /// Mistral), `{"detail":"…"|[{"msg"}]}` (FastAPI), `{"message":…}`, `{"__type":…}` (AWS),
+    /// `{"base_resp":{status_code,status_msg}}` (MiniMax), `{"code","error":"…"}` (xAI).
     pub(super) fn of_json(value: &Value) -> Self {
         let value = value.as_array().and_then(|list| list.first()).unwrap_or(value);
+        if let Some(said) = of_minimax(value) {
+            return said;
+        }
         let error = value.get("error").filter(|error| !error.is_null()).unwrap_or(value);
-        let mut codes: Vec<String> = Vec::new();
+        let mut codes: Vec<String> = reasons(error);
         for place in [error, value] {
-            for name in ["code", "type", "status"] {
-                let word = place.get(name).and_then(Value::as_str).map(str::to_lowercase);
+            for name in ["code", "type", "status", "__type"] {
+                let word = place.get(name).and_then(Value::as_str).map(code);
                 codes.extend(word.filter(|word| !codes.contains(word)));
             }
         }
@@ -52,8 +56,34 @@ impl Said {
         if message.is_empty() && !value.is_null() {
             message = value.to_string();
         }
-        Self { codes, message, status, upstream }
+        Self { codes, message, status, upstream, is_page: false }
     }
+
+    /// AWS names the error in a header.
+    pub(super) fn of_headers(&mut self, headers: &[(String, String)]) {
+        let named = headers.iter().find(|(name, _)| name == "x-amzn-errortype").map(|(_, value)| code(value));
+        self.codes.extend(named);
+    }
+}
+
+/// In lower case, without the name space that AWS puts before and the address it puts behind.
+fn code(text: &str) -> String {
+    let text = text.rsplit('#').next().unwrap_or(text);
+    text.split([':', ' ']).next().unwrap_or(text).trim().to_lowercase()
+}
+
+/// Google's `ErrorInfo`, which tells more than its status.
+fn reasons(error: &Value) -> Vec<String> {
+    let details = error.get("details").and_then(Value::as_array).into_iter().flatten();
+    details.filter_map(|detail| detail.get("reason")?.as_str()).map(code).collect()
+}
+
+/// Its codes are numbers that others use for other things, so they bear its name here.
+fn of_minimax(value: &Value) -> Option<Said> {
+    let told = value.get("base_resp")?;
+    let number = told.get("status_code")?.as_u64().filter(|number| *number != 0)?;
+    let message = told.get("status_msg").and_then(Value::as_str).unwrap_or_default().to_owned();
+    Some(Said { codes: vec![format!("minimax-{number}")], message, ..Said::default() })
 }
 
 fn message_of(value: &Value) -> Option<String> {

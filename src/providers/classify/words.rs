@@ -8,6 +8,7 @@ const CODES: &[(&str, C)] = &[
     ("context_window_exceeded", C::ContextOverflow),
     ("exceed_context_size_error", C::ContextOverflow),
     ("model_max_prompt_tokens_exceeded", C::ContextOverflow),
+    ("1261", C::ContextOverflow),
     ("insufficient_quota", C::Billing),
     ("insufficient_balance", C::Billing),
     ("insufficient_credits", C::Billing),
@@ -15,14 +16,45 @@ const CODES: &[(&str, C)] = &[
     ("billing_not_active", C::Billing),
     ("billing_hard_limit_reached", C::Billing),
     ("payment_required", C::Billing),
+    ("exceeded_current_quota_error", C::Billing),
+    ("usage_not_included", C::Billing),
+    ("quota_exceeded", C::Billing),
+    ("spend_limit_exceeded", C::Billing),
+    ("arrearage", C::Billing),
+    ("allocationquota.freetieronly", C::Billing),
+    ("minimax-1008", C::Billing),
+    ("1113", C::Billing),
     ("rate_limit_exceeded", C::RateLimit),
     ("rate_limit_error", C::RateLimit),
     ("rate_limited", C::RateLimit),
+    ("rate_limit_reached_error", C::RateLimit),
+    ("usage_limit_reached", C::RateLimit),
+    ("limit_requests", C::RateLimit),
+    ("limit_burst_rate", C::RateLimit),
+    ("token_quota_exceeded", C::RateLimit),
+    ("request_quota_exceeded", C::RateLimit),
+    ("too_many_tokens_error", C::RateLimit),
+    ("throttlingexception", C::RateLimit),
+    ("servicequotaexceededexception", C::RateLimit),
+    ("throttling", C::RateLimit),
+    ("throttling.ratequota", C::RateLimit),
+    ("throttling.burstrate", C::RateLimit),
+    ("throttling.allocationquota", C::RateLimit),
+    ("minimax-1002", C::RateLimit),
+    ("minimax-1039", C::RateLimit),
+    // Zhipu's.
+    ("1302", C::RateLimit),
+    ("1303", C::RateLimit),
+    ("1304", C::RateLimit),
+    ("1308", C::RateLimit),
+    ("1310", C::RateLimit),
     ("too_many_requests", C::RateLimit),
     ("resource_exhausted", C::RateLimit),
     ("account_deactivated", C::AuthPermanent),
     ("account_disabled", C::AuthPermanent),
     ("api_key_revoked", C::AuthPermanent),
+    ("organization_deactivated", C::AuthPermanent),
+    ("1112", C::AuthPermanent),
     ("invalid_api_key", C::Auth),
     ("authentication_error", C::Auth),
     ("invalid_authentication", C::Auth),
@@ -30,35 +62,89 @@ const CODES: &[(&str, C)] = &[
     ("unauthenticated", C::Auth),
     ("permission_error", C::Auth),
     ("permission_denied", C::Auth),
+    ("permission_denied_error", C::Auth),
+    ("invalid_authentication_error", C::Auth),
+    ("incorrect_api_key_error", C::Auth),
+    ("invalidapikey", C::Auth),
+    ("api_key_invalid", C::Auth),
+    ("token_expired", C::Auth),
+    ("token_invalidated", C::Auth),
+    ("accessdeniedexception", C::Auth),
+    ("unrecognizedclientexception", C::Auth),
+    ("expiredtokenexception", C::Auth),
+    ("invalidsignatureexception", C::Auth),
+    ("missingauthenticationtokenexception", C::Auth),
+    ("minimax-1004", C::Auth),
+    ("minimax-2049", C::Auth),
     ("content_policy_violation", C::ContentPolicyBlocked),
     ("content_filter", C::ContentPolicyBlocked),
     ("responsibleaipolicyviolation", C::ContentPolicyBlocked),
     ("data_inspection_failed", C::ContentPolicyBlocked),
     ("moderation_blocked", C::ContentPolicyBlocked),
+    ("invalid_prompt", C::ContentPolicyBlocked),
+    ("datainspectionfailed", C::ContentPolicyBlocked),
+    ("minimax-1026", C::ContentPolicyBlocked),
+    ("minimax-1027", C::ContentPolicyBlocked),
+    ("1301", C::ContentPolicyBlocked),
     ("unsupported_country_region_territory", C::ProviderPolicyBlocked),
     ("overloaded_error", C::Overloaded),
     ("overloaded", C::Overloaded),
     ("engine_overloaded", C::Overloaded),
     ("engine_overloaded_error", C::Overloaded),
     ("service_unavailable", C::Overloaded),
+    ("server_is_overloaded", C::Overloaded),
+    ("slow_down", C::Overloaded),
+    ("queue_exceeded", C::Overloaded),
+    ("service_tier_capacity_exceeded", C::Overloaded),
+    ("unavailable_error", C::Overloaded),
+    ("serviceunavailableexception", C::Overloaded),
+    ("modelnotreadyexception", C::Overloaded),
+    ("1305", C::Overloaded),
     ("unavailable", C::Overloaded),
     ("request_too_large", C::PayloadTooLarge),
     ("image_too_large", C::ImageTooLarge),
     ("invalid_encrypted_content", C::InvalidEncryptedContent),
     ("timeout_error", C::Timeout),
     ("deadline_exceeded", C::Timeout),
+    ("modeltimeoutexception", C::Timeout),
+    ("minimax-1001", C::Timeout),
     ("model_not_found", C::ModelNotFound),
     ("model_not_available", C::ModelNotFound),
     ("model_not_supported", C::ModelNotFound),
     ("unknown_model", C::ModelNotFound),
+    ("invalid_model", C::ModelNotFound),
+    ("model_decommissioned", C::ModelNotFound),
+    ("deploymentnotfound", C::ModelNotFound),
+    ("operationnotsupported", C::ModelNotFound),
+    ("not_found_error", C::ModelNotFound),
+    ("notfounderror", C::ModelNotFound),
+    ("resource_not_found_error", C::ModelNotFound),
+    ("resourcenotfoundexception", C::ModelNotFound),
+    ("modelnotfound", C::ModelNotFound),
+    ("1211", C::ModelNotFound),
     ("server_error", C::ServerError),
     ("internal_error", C::ServerError),
     ("internal_server_error", C::ServerError),
     ("api_error", C::ServerError),
     ("internal", C::ServerError),
+    // The model wrote a call that the server could not read; it may do better.
+    ("tool_use_failed", C::ServerError),
+    ("json_validate_failed", C::ServerError),
+    ("internalserverexception", C::ServerError),
+    ("modelerrorexception", C::ServerError),
+    ("modelstreamerrorexception", C::ServerError),
+    ("minimax-1000", C::ServerError),
+    ("minimax-1013", C::ServerError),
+    ("minimax-1033", C::ServerError),
     ("invalid_request_error", C::FormatError),
     ("invalid_argument", C::FormatError),
     ("invalid_params", C::FormatError),
+    ("invalid_parameter", C::FormatError),
+    ("unsupported_parameter", C::FormatError),
+    ("unsupported_value", C::FormatError),
+    ("badrequesterror", C::FormatError),
+    ("validationexception", C::FormatError),
+    ("minimax-2013", C::FormatError),
 ];
 
 const OVERFLOW: &[&str] = &[
@@ -80,6 +166,11 @@ const OVERFLOW: &[&str] = &[
     "reduce the length of the input",
     "exceeds the maximum number of input tokens",
     "maximum prompt length",
+    "too many tokens",
+    "range of input length should be",
+    "context the overflows",
+    "prompt exceeds max length",
+    "larger than the maximum allowed input",
     "上下文长度",
     "超过最大长度",
     "输入长度超过",
@@ -126,6 +217,13 @@ const MODEL: &[&str] = &[
     "model is not supported",
     "no endpoints found",
     "not a chat model",
+    "no models loaded",
+    "failed to load model",
+    "does not support tools",
+    "on-demand throughput",
+    "access to the model",
+    "has been deprecated",
+    "has been decommissioned",
 ];
 
 const IMAGE: &[&str] =
@@ -144,6 +242,11 @@ const BILLING: &[&str] = &[
     "out of credits",
     "requires more credits",
     "can only afford",
+    "included credits",
+    "available credits",
+    "key limit exceeded",
+    "check your plan",
+    "prepayment",
     "余额不足",
     "欠费",
 ];
@@ -163,15 +266,70 @@ const RATE: &[&str] = &[
 
 /// A limit that may be a bill or a matter of time.
 const USAGE_LIMIT: &[&str] = &["usage limit", "quota", "limit exceeded"];
-const TRANSIENT: &[&str] = &["try again", "retry", "resets at", "resets in", "window"];
+const TRANSIENT: &[&str] = &[
+    "try again",
+    "trying again",
+    "retry",
+    "resets",
+    "reset at",
+    "reset in",
+    "reset after",
+    "will reset",
+    "window",
+    "hourly",
+    "daily",
+    "weekly",
+    "per minute",
+    "per second",
+];
+/// Somebody behind a gateway limits it.
+const UPSTREAM: &[&str] = &["rate-limited upstream", "rate limited upstream", "upstream rate limit"];
+/// A field that the server does not know; whatever the field is called.
+const UNKNOWN_FIELD: &[&str] = &[
+    "unknown parameter",
+    "unknown field",
+    "unknown name",
+    "unrecognized request argument",
+    "unsupported parameter",
+    "extra inputs are not permitted",
+    "additional properties are not allowed",
+    "extra fields not permitted",
+];
+const AUTH_PERMANENT: &[&str] = &[
+    "has been deactivated",
+    "has been disabled",
+    "has been revoked",
+    "has been suspended",
+    "account is disabled",
+    "account is suspended",
+    "key has expired",
+    "key expired",
+    "key is disabled",
+];
 
-const OVERLOADED: &[&str] = &["overloaded", "over capacity", "at capacity", "no capacity", "server is busy"];
+const OVERLOADED: &[&str] = &[
+    "overloaded",
+    "over capacity",
+    "at capacity",
+    "no capacity",
+    "capacity exceeded",
+    "server is busy",
+    "too busy",
+    "currently loading",
+    "loading model",
+    "high demand",
+];
 const AUTH: &[&str] = &[
     "invalid api key",
     "incorrect api key",
     "invalid key",
     "no auth credentials",
     "invalid token",
+    "invalid api token",
+    "api key not valid",
+    "api key not found",
+    "invalid subscription key",
+    "security token included in the request is",
     "unauthorized",
 ];
 
@@ -190,6 +348,33 @@ pub(super) fn is_transient(text: &str) -> bool {
 /// Groq and OpenAI call a request that is above the tokens of a minute a rate limit.
 pub(super) fn is_too_large_for_a_minute(text: &str) -> bool {
     text.contains("request too large") && any(text, &["tokens per", "tpm"])
+}
+
+pub(super) fn is_upstream(text: &str) -> bool {
+    any(text, UPSTREAM)
+}
+
+pub(super) fn is_unknown_field(text: &str) -> bool {
+    any(text, UNKNOWN_FIELD)
+}
+
+/// What a key is refused for, where it is not the key itself.
+pub(super) fn of_refusal(text: &str, status: Option<u16>) -> Option<C> {
+    use C::*;
+    let about_else = |class: &C| {
+        matches!(
+            class,
+            Billing
+                | ProviderPolicyBlocked
+                | ContentPolicyBlocked
+                | ModelNotFound
+                | AuthPermanent
+                | OauthLongContextBetaForbidden
+                | LongContextTier
+                | RateLimit
+        )
+    };
+    of_text(text, status).filter(about_else)
 }
 
 pub(super) fn image_or(text: &str, class: C) -> C {
@@ -212,13 +397,14 @@ pub(super) fn of_limit(text: &str) -> C {
 
 /// The class by words alone; `None` if they say nothing.
 pub(super) fn of_text(text: &str, status: Option<u16>) -> Option<C> {
-    let tables: [(&[&str], C); 9] = [
+    let tables: [(&[&str], C); 10] = [
         (POLICY, C::ProviderPolicyBlocked),
         (GRAMMAR, C::LlamaCppGrammarPattern),
         (OVERFLOW, C::ContextOverflow),
         (IMAGE, C::ImageTooLarge),
         (MODEL, C::ModelNotFound),
         (BILLING, C::Billing),
+        (AUTH_PERMANENT, C::AuthPermanent),
         (CONTENT, C::ContentPolicyBlocked),
         (OVERLOADED, C::Overloaded),
         (AUTH, C::Auth),
@@ -236,7 +422,7 @@ pub(super) fn of_text(text: &str, status: Option<u16>) -> Option<C> {
     };
     // A status that is plain is not talked away by a word in passing.
     found.filter(|class| match status {
-        Some(401) => matches!(class, C::Billing),
+        Some(401) => matches!(class, C::Billing | C::AuthPermanent),
         Some(402) => matches!(class, C::Billing | C::RateLimit),
         Some(502..=504 | 529) => matches!(class, C::ContextOverflow | C::ModelNotFound | C::Overloaded),
         _ => true,
@@ -245,8 +431,15 @@ pub(super) fn of_text(text: &str, status: Option<u16>) -> Option<C> {
 
 /// Refusals of one vendor's special features.
 fn of_special(text: &str) -> Option<C> {
-    if text.contains("signature") && text.contains("thinking") {
+    let thinking = text.contains("thinking") && any(text, &["signature", "cannot be modified", "but found"]);
+    if thinking || any(text, &["thought_signature", "thought signature"]) {
         return Some(C::ThinkingSignature);
+    }
+    // A reasoning item of the Responses API that is not what was given out, or not whole.
+    let item = any(text, &["item 'rs_", "item with id 'rs_"])
+        && any(text, &["not found", "without its required", "was provided without"]);
+    if item {
+        return Some(C::InvalidEncryptedContent);
     }
     if text.contains("encrypted content") && any(text, &["could not be", "invalid", "verif"]) {
         return Some(C::InvalidEncryptedContent);

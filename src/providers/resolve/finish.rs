@@ -50,7 +50,7 @@ pub(super) async fn finish(target: Target, wanted: &Wanted, at: Sources<'_>) -> 
     })
 }
 
-fn mode_for(target: &Target, wanted: &Wanted, model: &str) -> Mode {
+pub(super) fn mode_for(target: &Target, wanted: &Wanted, model: &str) -> Mode {
     mode::choose(&Asked {
         api_mode: wanted.api_mode.as_deref(),
         vendor: &target.vendor,
@@ -93,7 +93,7 @@ async fn model(
 }
 
 /// What is known of the model: what a person said, then its server, then the catalogue.
-fn choice(
+pub(super) fn choice(
     target: &Target,
     wanted: &Wanted,
     model: &str,

@@ -200,7 +200,8 @@ fn of_vendor(vendor: Vendor, base_url: Option<&str>, why: String, at: Sources<'_
     };
     let keys = keys_of(&vendor, at)?;
     // A server of one's own that only speaks like the vendor may need no key.
-    if keys.is_empty() && moved.is_none() && !vendor.local && vendor.auth != "none" {
+    let needed = at.keys_needed && moved.is_none() && !vendor.local && vendor.auth != "none";
+    if keys.is_empty() && needed {
         return Err(no_key(vendor));
     }
     let (base_url, placeholders) = match &moved {
@@ -226,6 +227,7 @@ fn filled_in(vendor: &Vendor, at: Sources<'_>) -> Result<(String, BTreeMap<Strin
     for (name, placeholder) in &vendor.placeholders {
         let set = placeholder.variables.iter().find_map(|variable| filled(variable, at.keys));
         let value = set.map(|value| value.reveal().trim().to_owned()).or_else(|| placeholder.default.clone());
+        let value = value.or_else(|| (!at.keys_needed).then(|| name.to_uppercase()));
         let value = value.ok_or_else(|| Error::PlaceholderUnset {
             provider: vendor.name.clone(),
             placeholder: name.clone(),

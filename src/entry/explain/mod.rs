@@ -1,0 +1,55 @@
+//! `herm explain`: what herm would send, how it would read what comes back, and what it would do
+//! about it. Runs the production code on what is given, and nothing else: no network, no log.
+
+mod error;
+mod model;
+mod neutral;
+mod rehearsal;
+mod request;
+mod stream;
+
+use std::io::Read;
+
+use clap::{Args, Subcommand};
+
+use super::{Exit, Failure, Out, Start};
+
+/// Most that is read from stdin, in bytes.
+const INPUT_BYTES_MAX: u64 = 256 << 20;
+
+/// Say what would be sent, how an answer would be read, and what would be done about a failure.
+#[derive(Args, Debug)]
+pub struct Explain {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand, Debug)]
+enum What {
+    Model(model::Model),
+    Error(error::ErrorCommand),
+    Request(request::Request),
+    Stream(stream::Stream),
+}
+
+pub fn run(arguments: &Explain, start: &Start, out: &mut Out) -> Result<Exit, Failure> {
+    match &arguments.what {
+        What::Model(arguments) => model::run(arguments, start, out)?,
+        What::Error(arguments) => error::run(arguments, &input()?, start, out)?,
+        What::Request(arguments) => request::run(arguments, &input()?, start, out)?,
+        What::Stream(arguments) => stream::run(arguments, &input()?, start, out)?,
+    }
+    out.end()?;
+    Ok(Exit::Ok)
+}
+
+/// All of stdin; none where it is a terminal and nobody pipes anything.
+fn input() -> Result<Vec<u8>, Failure> {
+    use std::io::IsTerminal;
+    let stdin = std::io::stdin();
+    let mut bytes = Vec::new();
+    if !stdin.is_terminal() {
+        stdin.lock().take(INPUT_BYTES_MAX).read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
+}
