@@ -98,7 +98,8 @@ fn too_late(phase: Phase, limit: Duration) -> String {
 
 /// An answer with a status that is not success. `now` is the server's time where it tells it.
 pub fn response(status: u16, headers: &[(String, String)], body: &str, now: Micros) -> ModelFailure {
-    let said = Said::of_body(body);
+    let mut said = Said::of_body(body);
+    said.codes.extend(headers.iter().filter_map(|(name, value)| said::code_of_header(name, value)));
     let wait = from_headers(headers, now).or_else(|| from_text(&said.message));
     failure(Some(status), &said, wait)
 }

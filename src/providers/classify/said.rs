@@ -56,6 +56,12 @@ impl Said {
     }
 }
 
+/// Amazon names the kind of a failure in a header: `ThrottlingException:http://internal…`.
+pub(super) fn code_of_header(name: &str, value: &str) -> Option<String> {
+    let code = value.split([':', '#']).next().unwrap_or_default().trim();
+    (name.eq_ignore_ascii_case("x-amzn-errortype") && !code.is_empty()).then(|| code.to_lowercase())
+}
+
 fn message_of(value: &Value) -> Option<String> {
     let text =
         |value: &Value| value.as_str().map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);

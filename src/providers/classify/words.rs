@@ -59,6 +59,22 @@ const CODES: &[(&str, C)] = &[
     ("invalid_request_error", C::FormatError),
     ("invalid_argument", C::FormatError),
     ("invalid_params", C::FormatError),
+    // Amazon Bedrock.
+    ("throttlingexception", C::RateLimit),
+    ("servicequotaexceededexception", C::RateLimit),
+    ("accessdeniedexception", C::Auth),
+    ("unrecognizedclientexception", C::Auth),
+    ("invalidsignatureexception", C::Auth),
+    ("incompletesignatureexception", C::Auth),
+    ("expiredtokenexception", C::Auth),
+    ("serviceunavailableexception", C::Overloaded),
+    ("modelnotreadyexception", C::Overloaded),
+    ("modeltimeoutexception", C::Timeout),
+    ("resourcenotfoundexception", C::ModelNotFound),
+    ("internalserverexception", C::ServerError),
+    ("modelerrorexception", C::ServerError),
+    ("modelstreamerrorexception", C::ServerError),
+    ("validationexception", C::FormatError),
 ];
 
 const OVERFLOW: &[&str] = &[
@@ -245,7 +261,9 @@ pub(super) fn of_text(text: &str, status: Option<u16>) -> Option<C> {
 
 /// Refusals of one vendor's special features.
 fn of_special(text: &str) -> Option<C> {
-    if text.contains("signature") && text.contains("thinking") {
+    if text.contains("thinking")
+        && any(text, &["signature", "blocks in the latest assistant message cannot be"])
+    {
         return Some(C::ThinkingSignature);
     }
     if text.contains("encrypted content") && any(text, &["could not be", "invalid", "verif"]) {

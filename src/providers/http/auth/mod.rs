@@ -3,7 +3,9 @@
 //! An [`Authorize`] is given the request as it would be sent, whole, and puts on it what is
 //! missing. It is the only place where a key is revealed; what it puts there cannot be printed.
 
+pub mod anthropic;
 mod header;
+mod sigv4;
 
 use herm_schema::events::ModelFailure;
 
@@ -11,6 +13,7 @@ use crate::config::Secret;
 use crate::providers::BoxFuture;
 
 pub use header::{Header, Nothing};
+pub use sigv4::{AwsKeys, SigV4};
 
 /// Makes requests acceptable to an endpoint.
 pub trait Authorize: Send + Sync {
