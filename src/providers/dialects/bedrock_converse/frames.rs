@@ -25,7 +25,9 @@ pub(super) struct Frame {
 /// Why a stream cannot be read on.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum FrameError {
-    #[error("a frame of the stream has {found} bytes, which is not between 16 and the limit of {limit} bytes")]
+    #[error(
+        "a frame of the stream has {found} bytes, which is not between 16 and the limit of {limit} bytes"
+    )]
     Length { found: usize, limit: usize },
     #[error("a frame of the stream is damaged: {reason}")]
     Damaged { reason: String },

@@ -243,7 +243,8 @@ fn own(reasoning: &Reasoning) -> Option<Value> {
 /// An exception or error in the stream, in the shape that failures have elsewhere.
 fn exception(frame: &Frame, payload: Option<Value>) -> ModelFailure {
     let payload = payload.unwrap_or_default();
-    let message = ["message", "Message", "originalMessage"].iter().find_map(|name| payload.get(name)?.as_str());
+    let message =
+        ["message", "Message", "originalMessage"].iter().find_map(|name| payload.get(name)?.as_str());
     let message = message.filter(|text| !text.is_empty()).unwrap_or(&frame.message);
     let message = if message.is_empty() { frame.name.as_str() } else { message };
     let status = payload.get("originalStatusCode").and_then(Value::as_u64);

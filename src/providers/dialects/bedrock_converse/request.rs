@@ -101,7 +101,8 @@ fn own_fields(
     let mut fields = Map::new();
     let model = request.choice.model.as_str();
     if claude(request).is_some() || quirks.thinking != ThinkingForm::ByModel {
-        let wanted = |beta: &&String| !(request.options.no_long_context && beta.starts_with(LONG_CONTEXT_BETA));
+        let wanted =
+            |beta: &&String| !(request.options.no_long_context && beta.starts_with(LONG_CONTEXT_BETA));
         let betas: Vec<&String> = quirks.betas.iter().filter(wanted).collect();
         if !betas.is_empty() {
             fields.insert("anthropic_beta".to_owned(), json!(betas));
@@ -112,7 +113,10 @@ fn own_fields(
             effort: request.choice.effort,
             output_tokens_max: max_tokens,
             goes_on_without,
-            drop_unbound: quirks.betas.iter().any(|beta| beta == super::super::anthropic_messages::BINDING_BETA),
+            drop_unbound: quirks
+                .betas
+                .iter()
+                .any(|beta| beta == super::super::anthropic_messages::BINDING_BETA),
         };
         let thinking = asked.fields();
         let named = [("thinking", thinking.thinking), ("output_config", thinking.output_config)];
@@ -257,7 +261,8 @@ fn answered(pieces: Vec<Piece<'_>>) -> Vec<Content<'_>> {
 /// Only reasoning that is signed or encrypted goes back.
 fn is_signed(own: &Value) -> bool {
     let has = |path: &str| own.pointer(path).and_then(Value::as_str).is_some_and(|text| !text.is_empty());
-    let signed = has("/reasoningText/signature") && own.pointer("/reasoningText/text").is_some_and(Value::is_string);
+    let signed =
+        has("/reasoningText/signature") && own.pointer("/reasoningText/text").is_some_and(Value::is_string);
     signed || has("/redactedContent")
 }
 

@@ -33,10 +33,7 @@ struct OAuthToken {
 }
 
 impl Authorize for OAuthToken {
-    fn authorize<'a>(
-        &'a self,
-        request: &'a mut reqwest::Request,
-    ) -> BoxFuture<'a, Result<(), ModelFailure>> {
+    fn authorize<'a>(&'a self, request: &'a mut reqwest::Request) -> BoxFuture<'a, Result<(), ModelFailure>> {
         Box::pin(async move {
             let asked = request.headers().get(BETAS).and_then(|betas| betas.to_str().ok());
             let betas = asked.map_or_else(|| OAUTH_BETA.to_owned(), |asked| format!("{asked},{OAUTH_BETA}"));
@@ -75,7 +72,10 @@ mod tests {
     async fn each_kind_of_key_is_sent_in_its_own_way() {
         let key = sent("sk-ant-api03-x", Some("b")).await;
         assert_eq!(key.headers()["x-api-key"], "sk-ant-api03-x");
-        assert_eq!((key.headers().get("authorization"), &key.headers()[BETAS]), (None, &HeaderValue::from_static("b")));
+        assert_eq!(
+            (key.headers().get("authorization"), &key.headers()[BETAS]),
+            (None, &HeaderValue::from_static("b"))
+        );
         let token = sent("sk-ant-oat01-x", Some("a,b")).await;
         assert_eq!(token.headers()["authorization"], "Bearer sk-ant-oat01-x");
         assert!(token.headers()["authorization"].is_sensitive());

@@ -87,10 +87,7 @@ impl SigV4 {
 }
 
 impl Authorize for SigV4 {
-    fn authorize<'a>(
-        &'a self,
-        request: &'a mut reqwest::Request,
-    ) -> BoxFuture<'a, Result<(), ModelFailure>> {
+    fn authorize<'a>(&'a self, request: &'a mut reqwest::Request) -> BoxFuture<'a, Result<(), ModelFailure>> {
         Box::pin(async move {
             self.sign(request, SystemTime::now()).map_err(|reason| {
                 let detail = format!("it cannot be signed: {reason}");
@@ -178,7 +175,12 @@ mod tests {
         let request = signed(&signer(SERVICE, Some("TOKEN==")), reqwest::Method::POST, url, body);
         assert_eq!(request.headers()["x-amz-security-token"], "TOKEN==");
         assert_eq!(request.headers()["x-amz-date"], "20150830T123600Z");
-        assert!(authorization(&request).ends_with("Signature=825940d3301a9c24912bc777492af97919c6f11bf66997e973cd8c2c69e87edb"), "{}", authorization(&request));
+        assert!(
+            authorization(&request)
+                .ends_with("Signature=825940d3301a9c24912bc777492af97919c6f11bf66997e973cd8c2c69e87edb"),
+            "{}",
+            authorization(&request)
+        );
         assert!(authorization(&request).contains("content-type;host;x-amz-date;x-amz-security-token"));
         assert!(request.headers().values().filter(|value| value.is_sensitive()).count() >= 3);
     }
