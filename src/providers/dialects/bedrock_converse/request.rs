@@ -9,7 +9,7 @@ use herm_schema::events::{CacheTtl, ReasoningEffort};
 use serde_json::{Map, Value, json};
 
 use super::wire::{
-    Body, CachePoint, Content, ImageBlock, ImageSource, InferenceConfig, InputSchema, Message, Role, Tool,
+    Body, CachePoint, ImageBlock, ImageSource, InferenceConfig, InputSchema, Message, Part, Role, Tool,
     ToolConfig, ToolResult, ToolSpec, ToolUse,
 };
 use super::{CALL_IDS, CachePoints, Quirks, TOOL_NAMES, claude, family};
@@ -39,20 +39,20 @@ pub(super) fn body(request: &LoadedRequest, quirks: &Quirks) -> Vec<u8> {
     let mut messages = messages(&said, request);
     let mut tools = tools(request, &said);
     if request.options.no_tool_calls && !tools.is_empty() {
-        push(&mut messages, Role::User, vec![Content::Text(NO_TOOLS.into())]);
+        push(&mut messages, Role::User, vec![Part::Text(NO_TOOLS.into())]);
     }
     let goes_on_without = goes_on_without_reasoning(&messages);
     let system = request.system.as_deref().map(printable).filter(|text| !text.trim().is_empty());
-    let mut system: Vec<Content> = system.into_iter().map(Content::Text).collect();
+    let mut system: Vec<Part> = system.into_iter().map(Part::Text).collect();
     if let Some((point, cached)) = cache_point(request, quirks) {
         match (system.is_empty(), tools.is_empty()) {
-            (false, _) => system.push(Content::CachePoint(point)),
+            (false, _) => system.push(Part::CachePoint(point)),
             (true, false) if cached == Cached::Everything => tools.push(Tool::CachePoint(point)),
             _ => {}
         }
         let many = if cached == Cached::Everything { CACHE_POINTS_IN_MESSAGES } else { 0 };
         let last = messages.iter_mut().rev().take(many);
-        last.for_each(|message| message.content.push(Content::CachePoint(point)));
+        last.for_each(|message| message.content.push(Part::CachePoint(point)));
     }
     let limits = [request.output_tokens_max, request.choice.output_tokens_max];
     let max_tokens = limits.into_iter().find(|limit| *limit > 0).unwrap_or(1);
@@ -179,9 +179,9 @@ fn messages<'a>(said: &'a [LoadedMessage], request: &LoadedRequest) -> Vec<Messa
             LoadedMessage::Tool { id, text, images, .. } => {
                 let mut content = shown(text, images, images_in_results);
                 if content.is_empty() {
-                    content.push(Content::Text(EMPTY.into()));
+                    content.push(Part::Text(EMPTY.into()));
                 }
-                (Role::User, vec![Content::ToolResult(ToolResult { tool_use_id: CALL_IDS.fit(id), content })])
+                (Role::User, vec![Part::ToolResult(ToolResult { tool_use_id: CALL_IDS.fit(id), content })])
             }
             LoadedMessage::Assistant { text, calls, extras } => {
                 (Role::Assistant, answered(pieces(text, calls, extras.as_ref(), &family, is_signed)))
@@ -191,18 +191,18 @@ fn messages<'a>(said: &'a [LoadedMessage], request: &LoadedRequest) -> Vec<Messa
     }
     if out.first().is_none_or(|first| first.role != Role::User) {
         let text = if out.is_empty() { GO_ON } else { BEFORE };
-        out.insert(0, Message { role: Role::User, content: vec![Content::Text(text.into())] });
+        out.insert(0, Message { role: Role::User, content: vec![Part::Text(text.into())] });
     }
     if out.last().is_some_and(|last| last.role == Role::Assistant) {
-        push(&mut out, Role::User, vec![Content::Text(GO_ON.into())]);
+        push(&mut out, Role::User, vec![Part::Text(GO_ON.into())]);
     }
     out
 }
 
 /// Roles alternate, and no message is empty.
-fn push<'a>(out: &mut Vec<Message<'a>>, role: Role, mut content: Vec<Content<'a>>) {
+fn push<'a>(out: &mut Vec<Message<'a>>, role: Role, mut content: Vec<Part<'a>>) {
     if content.is_empty() {
-        content.push(Content::Text(EMPTY.into()));
+        content.push(Part::Text(EMPTY.into()));
     }
     match out.last_mut() {
         Some(last) if last.role == role => last.content.append(&mut content),
@@ -210,16 +210,16 @@ fn push<'a>(out: &mut Vec<Message<'a>>, role: Role, mut content: Vec<Content<'a>
     }
 }
 
-fn shown<'a>(text: &'a str, images: &'a [Image], takes_images: bool) -> Vec<Content<'a>> {
-    let mut content: Vec<Content> = images.iter().map(|it| image(it, takes_images)).collect();
+fn shown<'a>(text: &'a str, images: &'a [Image], takes_images: bool) -> Vec<Part<'a>> {
+    let mut content: Vec<Part> = images.iter().map(|it| image(it, takes_images)).collect();
     let text = printable(text);
     if !text.trim().is_empty() {
-        content.push(Content::Text(text));
+        content.push(Part::Text(text));
     }
     content
 }
 
-fn image(image: &Image, takes_images: bool) -> Content<'_> {
+fn image(image: &Image, takes_images: bool) -> Part<'_> {
     let format = match image.media_type.as_str() {
         "image/png" => Some("png"),
         "image/jpeg" => Some("jpeg"),
@@ -229,30 +229,30 @@ fn image(image: &Image, takes_images: bool) -> Content<'_> {
     };
     match format.filter(|_| takes_images && !image.bytes.is_empty()) {
         Some(format) => {
-            Content::Image(ImageBlock { format, source: ImageSource { bytes: BASE64.encode(&image.bytes) } })
+            Part::Image(ImageBlock { format, source: ImageSource { bytes: BASE64.encode(&image.bytes) } })
         }
         None => {
             let kind = printable(&image.media_type);
-            Content::Text(Cow::Owned(format!("[an image of type `{kind}` cannot be shown]")))
+            Part::Text(Cow::Owned(format!("[an image of type `{kind}` cannot be shown]")))
         }
     }
 }
 
-fn answered(pieces: Vec<Piece<'_>>) -> Vec<Content<'_>> {
+fn answered(pieces: Vec<Piece<'_>>) -> Vec<Part<'_>> {
     let content = |piece| match piece {
-        Piece::Own(own) => Some(Content::ReasoningContent(own)),
+        Piece::Own(own) => Some(Part::ReasoningContent(own)),
         Piece::Text(text) => {
             let text = printable(&text).into_owned();
-            (!text.trim().is_empty()).then(|| Content::Text(Cow::Owned(text)))
+            (!text.trim().is_empty()).then(|| Part::Text(Cow::Owned(text)))
         }
-        Piece::Call(call) => Some(Content::ToolUse(ToolUse {
+        Piece::Call(call) => Some(Part::ToolUse(ToolUse {
             tool_use_id: CALL_IDS.fit(&call.id),
             name: TOOL_NAMES.fit(&call.name),
             input: arguments(&call.arguments.0),
         })),
     };
-    let mut content: Vec<Content> = pieces.into_iter().filter_map(content).collect();
-    while let Some(Content::ReasoningContent(_)) = content.last() {
+    let mut content: Vec<Part> = pieces.into_iter().filter_map(content).collect();
+    while let Some(Part::ReasoningContent(_)) = content.last() {
         content.pop();
     }
     content
@@ -269,8 +269,8 @@ fn is_signed(own: &Value) -> bool {
 /// The answer would go on from tool results whose calls do not begin with the model's own reasoning.
 fn goes_on_without_reasoning(messages: &[Message]) -> bool {
     match messages {
-        [.., answer, results] if results.content.iter().any(|it| matches!(it, Content::ToolResult(_))) => {
-            !matches!(answer.content.first(), Some(Content::ReasoningContent(_)))
+        [.., answer, results] if results.content.iter().any(|it| matches!(it, Part::ToolResult(_))) => {
+            !matches!(answer.content.first(), Some(Part::ReasoningContent(_)))
         }
         _ => false,
     }

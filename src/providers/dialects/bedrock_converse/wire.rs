@@ -16,7 +16,7 @@ pub(super) struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_config: Option<ToolConfig<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub system: Vec<Content<'a>>,
+    pub system: Vec<Part<'a>>,
     pub messages: Vec<Message<'a>>,
 }
 
@@ -61,12 +61,12 @@ pub(super) enum Role {
 #[derive(Serialize)]
 pub(super) struct Message<'a> {
     pub role: Role,
-    pub content: Vec<Content<'a>>,
+    pub content: Vec<Part<'a>>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) enum Content<'a> {
+pub(super) enum Part<'a> {
     Text(Cow<'a, str>),
     Image(ImageBlock),
     ToolUse(ToolUse<'a>),
@@ -100,7 +100,7 @@ pub(super) struct ToolUse<'a> {
 #[serde(rename_all = "camelCase")]
 pub(super) struct ToolResult<'a> {
     pub tool_use_id: Cow<'a, str>,
-    pub content: Vec<Content<'a>>,
+    pub content: Vec<Part<'a>>,
 }
 
 #[derive(Clone, Copy, Serialize)]
