@@ -117,6 +117,9 @@ fn the_rest_of_what_servers_say() {
     assert_eq!(says(400, "failed to parse grammar"), C::LlamaCppGrammarPattern);
     assert_eq!(says(400, "image exceeds 5 MB maximum"), C::ImageTooLarge);
     assert_eq!(says(400, "Invalid `signature` in `thinking` block"), C::ThinkingSignature);
+    let changed =
+        "`thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified";
+    assert_eq!(says(400, changed), C::ThinkingSignature);
     assert_eq!(class(422, "{\"detail\":[{\"msg\":\"field required\"}]}"), C::FormatError);
     assert_eq!(says(429, "Extra usage is required for long context requests"), C::LongContextTier);
     let certificate = TransportFailure::Certificate { detail: "expired".into() };
@@ -130,6 +133,24 @@ fn a_report_inside_of_an_answer_names_its_own_status() {
     assert_eq!(failure.retry_after_us, Some(2_000_000));
     assert_eq!(reported(&json!({"error": "it broke"})).class, C::Unknown);
     assert_eq!(reported(&json!({"error": {"type": "server_error", "message": "x"}})).class, C::ServerError);
+}
+
+#[test]
+fn amazon_names_the_kind_in_a_header() {
+    let class = |status: u16, kind: &str, message: &str| {
+        let header = ("x-amzn-ErrorType".to_owned(), format!("{kind}:http://internal.amazon.com/coral/"));
+        response(status, &[header], &json!({"message": message}).to_string(), Micros(0)).class
+    };
+    assert_eq!(class(429, "ThrottlingException", "Too many tokens, please wait"), C::RateLimit);
+    assert_eq!(class(403, "ExpiredTokenException", "The security token is expired"), C::Auth);
+    assert_eq!(class(503, "ServiceUnavailableException", "Try later"), C::Overloaded);
+    assert_eq!(class(408, "ModelTimeoutException", "x"), C::Timeout);
+    assert_eq!(class(424, "ModelErrorException", "x"), C::ServerError);
+    assert_eq!(
+        class(400, "ValidationException", "Input is too long for requested model."),
+        C::ContextOverflow
+    );
+    assert_eq!(class(400, "ValidationException", "The model is malformed"), C::FormatError);
 }
 
 #[test]

@@ -145,6 +145,7 @@ const CODES: &[(&str, C)] = &[
     ("badrequesterror", C::FormatError),
     ("validationexception", C::FormatError),
     ("minimax-2013", C::FormatError),
+    ("incompletesignatureexception", C::Auth),
 ];
 
 const OVERFLOW: &[&str] = &[
@@ -431,7 +432,8 @@ pub(super) fn of_text(text: &str, status: Option<u16>) -> Option<C> {
 
 /// Refusals of one vendor's special features.
 fn of_special(text: &str) -> Option<C> {
-    let thinking = text.contains("thinking") && any(text, &["signature", "cannot be modified", "but found"]);
+    let thinking = text.contains("thinking")
+        && any(text, &["signature", "cannot be modified", "but found", "blocks in the latest assistant message cannot be"]);
     if thinking || any(text, &["thought_signature", "thought signature"]) {
         return Some(C::ThinkingSignature);
     }

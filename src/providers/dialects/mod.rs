@@ -7,8 +7,14 @@ use herm_schema::events::{AssistantMessage, Finish, ModelFailure, Usage};
 
 use super::{Delta, LoadedRequest};
 
+pub mod anthropic_messages;
+pub mod bedrock_converse;
+mod blocks;
 pub mod chat_completions;
+mod claude;
+mod fit;
 mod models;
+mod ordered;
 mod repair;
 mod table;
 mod think;

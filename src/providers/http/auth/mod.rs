@@ -3,9 +3,11 @@
 //! An [`Authorize`] is given the request as it would be sent, whole, and puts on it what is
 //! missing. It is the only place where a key is revealed; what it puts there cannot be printed.
 
+pub mod anthropic;
 mod extra;
 mod header;
 mod scheme;
+mod sigv4;
 
 use herm_schema::events::ModelFailure;
 
@@ -15,6 +17,7 @@ use crate::providers::BoxFuture;
 pub use extra::WithHeaders;
 pub use header::{Header, Nothing};
 pub use scheme::{Given, build};
+pub use sigv4::{AwsKeys, SigV4};
 
 /// Makes requests acceptable to an endpoint.
 pub trait Authorize: Send + Sync {
