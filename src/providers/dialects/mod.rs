@@ -8,8 +8,14 @@ use herm_schema::events::{AssistantMessage, Finish, ModelFailure, Usage};
 use super::{Delta, LoadedRequest};
 
 pub mod chat_completions;
+pub mod fit;
+mod framing;
+pub mod gemini;
 mod models;
+mod openai;
 mod repair;
+pub mod responses;
+mod schema;
 mod think;
 
 pub use repair::well_formed;
