@@ -138,7 +138,7 @@ fn of_vendor(vendor: &Vendor, key: Option<Secret>, why: String) -> Target {
         key,
         model: Some(vendor.model.to_owned()),
         context_window_tokens: Some(vendor.context_window_tokens),
-        quirks: vendor.quirks,
+        quirks: vendor.quirks.clone(),
         why,
     }
 }

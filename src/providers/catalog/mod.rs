@@ -9,7 +9,7 @@ use super::dialects::chat_completions::Quirks;
 pub use vendors::{LOCAL_SERVERS, VENDORS};
 
 /// One vendor.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Vendor {
     pub name: &'static str,
     pub base_url: &'static str,

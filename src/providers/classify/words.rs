@@ -15,6 +15,8 @@ const CODES: &[(&str, C)] = &[
     ("billing_not_active", C::Billing),
     ("billing_hard_limit_reached", C::Billing),
     ("payment_required", C::Billing),
+    ("usage_not_included", C::Billing),
+    ("usage_limit_reached", C::RateLimit),
     ("rate_limit_exceeded", C::RateLimit),
     ("rate_limit_error", C::RateLimit),
     ("rate_limited", C::RateLimit),
@@ -35,11 +37,14 @@ const CODES: &[(&str, C)] = &[
     ("responsibleaipolicyviolation", C::ContentPolicyBlocked),
     ("data_inspection_failed", C::ContentPolicyBlocked),
     ("moderation_blocked", C::ContentPolicyBlocked),
+    ("invalid_prompt", C::ContentPolicyBlocked),
     ("unsupported_country_region_territory", C::ProviderPolicyBlocked),
     ("overloaded_error", C::Overloaded),
     ("overloaded", C::Overloaded),
     ("engine_overloaded", C::Overloaded),
     ("engine_overloaded_error", C::Overloaded),
+    ("server_is_overloaded", C::Overloaded),
+    ("slow_down", C::Overloaded),
     ("service_unavailable", C::Overloaded),
     ("unavailable", C::Overloaded),
     ("request_too_large", C::PayloadTooLarge),
@@ -169,6 +174,8 @@ const OVERLOADED: &[&str] = &["overloaded", "over capacity", "at capacity", "no 
 const AUTH: &[&str] = &[
     "invalid api key",
     "incorrect api key",
+    "api key not valid",
+    "api key expired",
     "invalid key",
     "no auth credentials",
     "invalid token",
@@ -245,8 +252,12 @@ pub(super) fn of_text(text: &str, status: Option<u16>) -> Option<C> {
 
 /// Refusals of one vendor's special features.
 fn of_special(text: &str) -> Option<C> {
-    if text.contains("signature") && text.contains("thinking") {
+    let about_thoughts = any(text, &["thinking", "thought signature", "thought_signature"]);
+    if text.contains("signature") && about_thoughts {
         return Some(C::ThinkingSignature);
+    }
+    if text.contains("reasoning") && text.contains("required following item") {
+        return Some(C::InvalidEncryptedContent);
     }
     if text.contains("encrypted content") && any(text, &["could not be", "invalid", "verif"]) {
         return Some(C::InvalidEncryptedContent);

@@ -7,8 +7,8 @@ use herm_schema::events::{AssistantMessage, Finish, ModelFailure, Usage};
 
 use super::{Delta, LoadedRequest};
 
+pub mod acceptable;
 pub mod chat_completions;
-pub mod fit;
 mod framing;
 pub mod gemini;
 mod models;

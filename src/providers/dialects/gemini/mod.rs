@@ -46,7 +46,7 @@ impl Dialect for Gemini {
     }
 
     fn reader(&self, request: &LoadedRequest) -> Box<dyn AnswerReader> {
-        Box::new(reader::Reader::new(family(request), super::fit::Names::of(&request.tools)))
+        Box::new(reader::Reader::new(family(request), super::acceptable::Names::of(&request.tools)))
     }
 
     fn models_path(&self) -> Option<&'static str> {

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::extras::{Extras, Part};
 use crate::providers::Delta;
 use crate::providers::classify;
-use crate::providers::dialects::fit::Names;
+use crate::providers::dialects::acceptable::Names;
 use crate::providers::dialects::framing::{
     End, Fed, Framing, cut_off, failed, has_error, is_whole, json_of, json_of_body,
 };

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::extras::{Extras, Part};
 use super::{family, schema, thinking};
-use crate::providers::dialects::{fit, well_formed};
+use crate::providers::dialects::acceptable;
 use crate::providers::{Image, LoadedMessage, LoadedRequest, ToolDefinition};
 
 /// What is sent for a result that is empty.
@@ -26,7 +26,7 @@ const NEVER_SIGNED: &str = "skip_thought_signature_validator";
 /// The body of `request`; the same bytes for the same request.
 pub(super) fn body(request: &LoadedRequest) -> Vec<u8> {
     let mut body = Map::new();
-    let system = request.system.as_deref().map(fit::clean).filter(|text| !text.trim().is_empty());
+    let system = request.system.as_deref().map(acceptable::clean).filter(|text| !text.trim().is_empty());
     if let Some(text) = system {
         body.insert("systemInstruction".into(), json!({"parts":[{"text":text}]}));
     }
@@ -57,9 +57,9 @@ fn generation_config(request: &LoadedRequest) -> Option<Value> {
 }
 
 fn declaration(tool: &ToolDefinition, plain: bool) -> Value {
-    let described = fit::clean(&tool.description);
+    let described = acceptable::clean(&tool.description);
     let described = if described.trim().is_empty() { tool.name.as_str().into() } else { described };
-    let mut declared = json!({"name":fit::name(&tool.name),"description":described});
+    let mut declared = json!({"name":acceptable::name(&tool.name),"description":described});
     if let (Some(parameters), Some(map)) =
         (schema::parameters(&tool.parameters, plain), declared.as_object_mut())
     {
@@ -71,7 +71,7 @@ fn declaration(tool: &ToolDefinition, plain: bool) -> Value {
 fn contents(request: &LoadedRequest) -> Value {
     let mut contents = Contents { model: &request.choice.model, ..Contents::default() };
     let family = family(request);
-    for message in &well_formed(&request.messages) {
+    for message in &acceptable::well_formed(&request.messages) {
         contents.message(message, &family);
     }
     contents.ended()
@@ -90,7 +90,6 @@ impl Contents<'_> {
         match message {
             LoadedMessage::User { text, images } => {
                 let mut parts: Vec<Value> = images.iter().map(image).collect();
-                let text = fit::clean(text);
                 if !text.trim().is_empty() {
                     parts.push(json!({ "text": text }));
                 }
@@ -106,9 +105,8 @@ impl Contents<'_> {
                 self.add("model", parts);
             }
             LoadedMessage::Tool { id, name, text, images } => {
-                let text = fit::clean(text);
-                let text = if text.trim().is_empty() { EMPTY_RESULT.into() } else { text };
-                let mut response = json!({"name":fit::name(name),"response":{"output":text}});
+                let text = if text.trim().is_empty() { EMPTY_RESULT } else { text };
+                let mut response = json!({"name":acceptable::name(name),"response":{"output":text}});
                 if let (Some(id), Some(map)) = (self.given.get(id), response.as_object_mut()) {
                     map.insert("id".into(), id.as_str().into());
                 }
@@ -157,7 +155,7 @@ impl Contents<'_> {
                     match signature {
                         Some(signature) => parts.push(json!({"text":piece,"thoughtSignature":signature})),
                         None if piece.trim().is_empty() => {}
-                        None => parts.push(json!({"text":fit::clean(&piece)})),
+                        None => parts.push(json!({ "text": piece })),
                     }
                 }
                 Part::Call { id, signature } => {
@@ -171,12 +169,13 @@ impl Contents<'_> {
 
     fn call(&mut self, call: &Call, id: Option<String>, signature: Option<String>) -> Value {
         let args: Value = serde_json::from_str(&call.arguments.0).unwrap_or_else(|_| json!({}));
+        let args = acceptable::clean_json(args);
         let mut called = Map::new();
         if let Some(id) = id {
             called.insert("id".into(), id.as_str().into());
             self.given.insert(call.id.clone(), id);
         }
-        called.insert("name".into(), fit::name(&call.name).into());
+        called.insert("name".into(), acceptable::name(&call.name).into());
         called.insert("args".into(), args);
         let mut part = Map::new();
         part.insert("functionCall".into(), Value::Object(called));
@@ -213,7 +212,7 @@ fn sign(parts: &mut [Value]) {
 
 fn image(image: &Image) -> Value {
     if IMAGE_TYPES.contains(&image.media_type.as_str()) {
-        json!({"inlineData":{"mimeType":image.media_type,"data":fit::base64(image)}})
+        json!({"inlineData":{"mimeType":image.media_type,"data":acceptable::base64(image)}})
     } else {
         json!({"text":format!("[an image of the type {} is left out: the model does not take it]", image.media_type)})
     }

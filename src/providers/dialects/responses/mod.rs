@@ -20,21 +20,25 @@ use crate::providers::LoadedRequest;
 /// Name of this dialect.
 pub const NAME: &str = "responses";
 
-/// Where servers differ.
+/// Where servers differ. In a file, the fields may be written with `_` or with `-`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(default, deny_unknown_fields)]
 pub struct Quirks {
     /// Takes `max_output_tokens`; Codex refuses it.
+    #[serde(alias = "output-limit")]
     pub output_limit: bool,
     /// Takes `reasoning.effort`; some models of xAI refuse it.
     pub effort: bool,
     /// Takes `reasoning.summary`.
     pub summary: bool,
     /// Takes images in the result of a tool.
+    #[serde(alias = "result-images")]
     pub result_images: bool,
     /// Refuses a request without `instructions`, as Codex does.
+    #[serde(alias = "needs-instructions")]
     pub needs_instructions: bool,
     /// Takes no answer but a streamed one, as Codex does.
+    #[serde(alias = "always-streams")]
     pub always_streams: bool,
 }
 
@@ -83,7 +87,7 @@ impl Dialect for Responses {
     }
 
     fn reader(&self, request: &LoadedRequest) -> Box<dyn AnswerReader> {
-        Box::new(reader::Reader::new(family(request), super::fit::Names::of(&request.tools)))
+        Box::new(reader::Reader::new(family(request), super::acceptable::Names::of(&request.tools)))
     }
 }
 

@@ -11,7 +11,7 @@ use super::extras::{BETWEEN_TEXTS, Extras, Part};
 use super::items::{Item, Items, Kind};
 use crate::providers::Delta;
 use crate::providers::classify;
-use crate::providers::dialects::fit::Names;
+use crate::providers::dialects::acceptable::Names;
 use crate::providers::dialects::framing::{
     End, Fed, Framing, cut_off, failed, has_error, is_whole, json_of, json_of_body,
 };

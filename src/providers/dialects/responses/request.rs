@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::extras::{BETWEEN_TEXTS, Extras, Part};
 use super::wire::{Body, Content, Item, Output, Reasoning, Tool};
 use super::{Quirks, family};
-use crate::providers::dialects::{fit, openai, schema, well_formed};
+use crate::providers::dialects::{acceptable, openai, schema};
 use crate::providers::{Image, LoadedMessage, LoadedRequest, ToolDefinition};
 use herm_replay::reducer::request::Call;
 
@@ -24,13 +24,13 @@ const ENCRYPTED: [&str; 1] = ["reasoning.encrypted_content"];
 /// The body of `request`; the same bytes for the same request.
 pub(super) fn body(request: &LoadedRequest, quirks: &Quirks) -> Vec<u8> {
     let choice = &request.choice;
-    let mut messages = well_formed(&request.messages);
+    let mut messages = acceptable::well_formed(&request.messages);
     if !quirks.result_images {
-        messages = fit::images_after_results(messages);
+        messages = acceptable::images_after_results(messages);
     }
     let reasons = openai::reasons(&choice.model);
     let family = family(request);
-    let system = request.system.as_deref().filter(|text| !text.trim().is_empty()).map(fit::clean);
+    let system = request.system.as_deref().map(acceptable::clean).filter(|text| !text.trim().is_empty());
     let fallback = quirks.needs_instructions.then_some(Cow::Borrowed(NO_INSTRUCTIONS));
     let mut input: Vec<Item<'_>> = messages.iter().flat_map(|said| items(said, &family)).collect();
     if input.is_empty() {
@@ -83,8 +83,8 @@ fn tool(definition: &ToolDefinition, plain: bool) -> Tool<'_> {
     let parameters = schema::object(&definition.parameters);
     Tool {
         r#type: "function",
-        name: fit::name(&definition.name),
-        description: fit::clean(&definition.description),
+        name: acceptable::name(&definition.name),
+        description: acceptable::clean(&definition.description),
         parameters: if plain { schema::plain(&parameters) } else { parameters },
         strict: false,
     }
@@ -97,28 +97,24 @@ fn items<'a>(message: &'a LoadedMessage, family: &str) -> Vec<Item<'a>> {
             .and_then(|extras| in_order(text, calls, extras.parts))
             .unwrap_or_else(|| plainly(text, calls)),
         LoadedMessage::Tool { id, text, images, .. } => {
-            vec![Item::FunctionCallOutput { call_id: fit::id(id), output: output(text, images) }]
+            vec![Item::FunctionCallOutput { call_id: acceptable::id(id), output: output(text, images) }]
         }
     }
 }
 
 fn said_by_user<'a>(text: &'a str, images: &[Image]) -> Item<'a> {
-    let text = Some(fit::clean(text)).filter(|text| !text.trim().is_empty());
-    let mut content: Vec<Content<'a>> = text.map(|text| Content::InputText { text }).into_iter().collect();
-    content.extend(images.iter().map(image));
-    if content.is_empty() {
-        content.push(Content::InputText { text: Cow::Borrowed(NOTHING_SAID) });
-    }
+    let text = Some(Cow::Borrowed(text)).filter(|text| !text.trim().is_empty());
+    let text = text.map(|text| Content::InputText { text });
+    let content = text.into_iter().chain(images.iter().map(image)).collect();
     Item::Message { role: "user", content, phase: None }
 }
 
 fn image<'a>(image: &Image) -> Content<'a> {
-    Content::InputImage { detail: "auto", image_url: fit::data_url(image) }
+    Content::InputImage { detail: "auto", image_url: acceptable::data_url(image) }
 }
 
 fn output<'a>(text: &'a str, images: &[Image]) -> Output<'a> {
-    let cleaned = fit::clean(text);
-    let text = if cleaned.trim().is_empty() { Cow::Borrowed(EMPTY_RESULT) } else { cleaned };
+    let text = Cow::Borrowed(if text.trim().is_empty() { EMPTY_RESULT } else { text });
     if images.is_empty() {
         return Output::Text(text);
     }
@@ -126,15 +122,18 @@ fn output<'a>(text: &'a str, images: &[Image]) -> Output<'a> {
 }
 
 fn said<'a>(text: &'a str, phase: Option<String>) -> Option<Item<'a>> {
-    let text = fit::clean(text);
-    let empty = text.trim().is_empty();
-    (!empty).then(|| Item::Message { role: "assistant", content: vec![Content::OutputText { text }], phase })
+    let text = Cow::Borrowed(text);
+    (!text.trim().is_empty()).then(|| Item::Message {
+        role: "assistant",
+        content: vec![Content::OutputText { text }],
+        phase,
+    })
 }
 
 fn called(call: &Call) -> Item<'_> {
     Item::FunctionCall {
-        call_id: fit::id(&call.id),
-        name: fit::name(&call.name),
+        call_id: acceptable::id(&call.id),
+        name: acceptable::name(&call.name),
         arguments: &call.arguments.0,
     }
 }

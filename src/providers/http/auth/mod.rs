@@ -3,7 +3,10 @@
 //! An [`Authorize`] is given the request as it would be sent, whole, and puts on it what is
 //! missing. It is the only place where a key is revealed; what it puts there cannot be printed.
 
+mod assertion;
+pub mod google;
 mod header;
+pub mod vertex;
 
 use herm_schema::events::ModelFailure;
 

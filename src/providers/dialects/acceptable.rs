@@ -7,13 +7,14 @@ use std::borrow::Cow;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
 
 use crate::providers::{Image, LoadedMessage, ToolDefinition};
 
 /// Longest name of a tool that every vendor takes, in characters.
 pub const NAME_CHARS_MAX: usize = 64;
-/// Longest id of a call that every vendor takes, in characters.
-pub const ID_CHARS_MAX: usize = 64;
+/// Longest id of a call that every vendor takes, in characters; it is OpenAI's Chat Completions'.
+pub const ID_CHARS_MAX: usize = 40;
 /// How much of a name that had to be changed is kept, in characters; its hash follows.
 const NAME_KEPT_CHARS: usize = 50;
 /// Hexadecimal digits of the hash that tells changed names apart.
@@ -28,6 +29,36 @@ pub fn clean(text: &str) -> Cow<'_, str> {
         Cow::Owned(text.chars().filter(|char| !is_unwanted(*char)).collect())
     } else {
         Cow::Borrowed(text)
+    }
+}
+
+/// `messages` without control characters, repaired by [`super::well_formed`]: first the one, since a
+/// text may be empty without them.
+pub fn well_formed(messages: &[LoadedMessage]) -> Vec<LoadedMessage> {
+    let cleaned: Vec<LoadedMessage> = messages.iter().map(cleaned).collect();
+    super::well_formed(&cleaned)
+}
+
+fn cleaned(message: &LoadedMessage) -> LoadedMessage {
+    let mut message = message.clone();
+    let (LoadedMessage::User { text, .. }
+    | LoadedMessage::Assistant { text, .. }
+    | LoadedMessage::Tool { text, .. }) = &mut message;
+    if let Cow::Owned(clean) = clean(text) {
+        *text = clean;
+    }
+    message
+}
+
+/// `value` without control characters in any of its texts.
+pub fn clean_json(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(clean(&text).into_owned()),
+        Value::Array(items) => items.into_iter().map(clean_json).collect(),
+        Value::Object(map) => Value::Object(
+            map.into_iter().map(|(key, value)| (clean(&key).into_owned(), clean_json(value))).collect(),
+        ),
+        other => other,
     }
 }
 
