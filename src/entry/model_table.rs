@@ -81,7 +81,13 @@ async fn fallbacks(loaded: &Loaded) -> Result<Chain, Failure> {
     let catalogue = catalogue(loaded)?;
     let store = Store::of(loaded.home.root());
     let keys = |name: &str| key(loaded, name);
-    let at = Sources { keys: &keys, catalogue: &catalogue, store: Some(&store), local_servers: false };
+    let at = Sources {
+        keys: &keys,
+        catalogue: &catalogue,
+        store: Some(&store),
+        local_servers: false,
+        keys_needed: true,
+    };
     Ok(chain(&loaded.config.fallbacks, &wanted(loaded), at).await)
 }
 

@@ -24,6 +24,7 @@ const CODES: &[(&str, C)] = &[
     ("allocationquota.freetieronly", C::Billing),
     ("minimax-1008", C::Billing),
     ("1113", C::Billing),
+    ("usage_limit_reached", C::RateLimit),
     ("rate_limit_exceeded", C::RateLimit),
     ("rate_limit_error", C::RateLimit),
     ("rate_limited", C::RateLimit),
@@ -91,6 +92,8 @@ const CODES: &[(&str, C)] = &[
     ("overloaded", C::Overloaded),
     ("engine_overloaded", C::Overloaded),
     ("engine_overloaded_error", C::Overloaded),
+    ("server_is_overloaded", C::Overloaded),
+    ("slow_down", C::Overloaded),
     ("service_unavailable", C::Overloaded),
     ("server_is_overloaded", C::Overloaded),
     ("slow_down", C::Overloaded),
@@ -323,6 +326,8 @@ const OVERLOADED: &[&str] = &[
 const AUTH: &[&str] = &[
     "invalid api key",
     "incorrect api key",
+    "api key not valid",
+    "api key expired",
     "invalid key",
     "no auth credentials",
     "invalid token",
@@ -433,14 +438,22 @@ pub(super) fn of_text(text: &str, status: Option<u16>) -> Option<C> {
 /// Refusals of one vendor's special features.
 fn of_special(text: &str) -> Option<C> {
     let thinking = text.contains("thinking")
-        && any(text, &["signature", "cannot be modified", "but found", "blocks in the latest assistant message cannot be"]);
+        && any(
+            text,
+            &[
+                "signature",
+                "cannot be modified",
+                "but found",
+                "blocks in the latest assistant message cannot be",
+            ],
+        );
     if thinking || any(text, &["thought_signature", "thought signature"]) {
         return Some(C::ThinkingSignature);
     }
     // A reasoning item of the Responses API that is not what was given out, or not whole.
     let item = any(text, &["item 'rs_", "item with id 'rs_"])
         && any(text, &["not found", "without its required", "was provided without"]);
-    if item {
+    if item || (text.contains("reasoning") && text.contains("required following item")) {
         return Some(C::InvalidEncryptedContent);
     }
     if text.contains("encrypted content") && any(text, &["could not be", "invalid", "verif"]) {

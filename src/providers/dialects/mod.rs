@@ -7,15 +7,21 @@ use herm_schema::events::{AssistantMessage, Finish, ModelFailure, Usage};
 
 use super::{Delta, LoadedRequest};
 
+pub mod acceptable;
 pub mod anthropic_messages;
 pub mod bedrock_converse;
 mod blocks;
 pub mod chat_completions;
 mod claude;
 mod fit;
+mod framing;
+pub mod gemini;
 mod models;
+mod openai;
 mod ordered;
 mod repair;
+pub mod responses;
+mod schema;
 mod table;
 mod think;
 

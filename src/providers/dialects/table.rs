@@ -5,16 +5,31 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{Dialect, chat_completions};
+use super::{Dialect, anthropic_messages, bedrock_converse, chat_completions, gemini, responses};
 use crate::providers::Error;
 
 /// Sets a wire format up with a vendor's quirks, an object; the error is what is wrong with them.
 type Build = fn(&Value) -> Result<Arc<dyn Dialect>, String>;
 
 /// A wire format is a row here and a folder beside this file.
-const DIALECTS: &[(&str, Build)] = &[(chat_completions::NAME, |quirks| {
-    Ok(Arc::new(chat_completions::ChatCompletions { quirks: read(quirks)? }))
-})];
+const DIALECTS: &[(&str, Build)] = &[
+    (chat_completions::NAME, |quirks| {
+        Ok(Arc::new(chat_completions::ChatCompletions { quirks: read(quirks)? }))
+    }),
+    (anthropic_messages::NAME, |quirks| {
+        Ok(Arc::new(anthropic_messages::AnthropicMessages { quirks: read(quirks)? }))
+    }),
+    (responses::NAME, |quirks| Ok(Arc::new(responses::Responses { quirks: read(quirks)? }))),
+    (bedrock_converse::NAME, |quirks| {
+        Ok(Arc::new(bedrock_converse::BedrockConverse { quirks: read(quirks)? }))
+    }),
+    (gemini::NAME, |quirks| read::<NoQuirks>(quirks).map(|_| Arc::new(gemini::Gemini) as Arc<dyn Dialect>)),
+];
+
+/// A wire format that is the same everywhere.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NoQuirks {}
 
 /// Other names for them: the reference's, and shorter ones.
 const ALIASES: &[(&str, &str)] = &[

@@ -12,6 +12,7 @@ use super::calls::Calls;
 use super::wire::Extras;
 use crate::providers::Delta;
 use crate::providers::classify;
+use crate::providers::dialects::acceptable::Names;
 use crate::providers::dialects::{AnswerReader, Progress, ReadAnswer, Scrubbed, ThinkScrubber};
 use crate::providers::sse::{SseEvent, SseReader};
 
@@ -31,6 +32,7 @@ enum Form {
 pub(super) struct Reader {
     form: Form,
     family: String,
+    names: Names,
     echo_reasoning: bool,
     over: bool,
     answer: Partial,
@@ -51,8 +53,9 @@ struct Partial {
 }
 
 impl Reader {
-    pub(super) fn new(family: String, echo_reasoning: bool) -> Self {
-        Self { form: Form::Unknown, family, echo_reasoning, over: false, answer: Partial::default() }
+    pub(super) fn new(family: String, names: Names, echo_reasoning: bool) -> Self {
+        let answer = Partial::default();
+        Self { form: Form::Unknown, family, names, echo_reasoning, over: false, answer }
     }
 
     fn event(&mut self, event: &SseEvent, progress: &mut Progress) -> Result<(), ModelFailure> {
@@ -124,6 +127,7 @@ impl AnswerReader for Reader {
                 }
             }
         }
+        rename(&mut progress, &self.names);
         Ok(progress)
     }
 
@@ -153,8 +157,21 @@ impl AnswerReader for Reader {
         }
         let scrubbed = std::mem::take(&mut self.answer.scrubber).finish();
         self.answer.take_scrubbed(scrubbed, &mut progress);
-        let answer = self.answer.answered(&self.family, self.echo_reasoning)?;
+        let mut answer = self.answer.answered(&self.family, self.echo_reasoning)?;
+        rename(&mut progress, &self.names);
+        for call in &mut answer.message.calls {
+            call.name = self.names.original(&call.name).to_owned();
+        }
         Ok((answer, progress))
+    }
+}
+
+/// Shows tools by the names that they have here.
+fn rename(progress: &mut Progress, names: &Names) {
+    for delta in &mut progress.deltas {
+        if let Delta::ToolCall { name } = delta {
+            *name = names.original(name).to_owned();
+        }
     }
 }
 

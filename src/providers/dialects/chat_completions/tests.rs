@@ -7,6 +7,8 @@ use super::*;
 use crate::providers::dialects::ReadAnswer;
 use crate::providers::{Delta, LoadedMessage, ToolDefinition};
 
+mod quirks;
+
 fn request(messages: Vec<LoadedMessage>) -> LoadedRequest {
     LoadedRequest {
         choice: ModelChoice {
@@ -70,6 +72,7 @@ fn quirks_change_what_a_server_would_refuse() {
         output_limit: OutputLimitField::MaxCompletionTokens,
         stream_options: false,
         echo_reasoning: false,
+        ..Quirks::USUAL
     };
     let mut request = request(vec![user("hi")]);
     request.tools.clear();
@@ -273,7 +276,7 @@ fn what_a_server_wants_back_goes_back_to_it_alone() {
         json!({"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"},
             "extra_content":{"google":{"thought_signature":"c2ln"}}}]}),
     ];
-    let (answer, _) = read_in(&stream(&deltas, Some("tool_calls"), DONE), 50, quirks).unwrap();
+    let (answer, _) = read_in(&stream(&deltas, Some("tool_calls"), DONE), 50, quirks.clone()).unwrap();
     let said = LoadedMessage::Assistant {
         text: String::new(),
         calls: vec![call("a", "{}")],

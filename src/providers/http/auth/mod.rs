@@ -4,10 +4,13 @@
 //! missing. It is the only place where a key is revealed; what it puts there cannot be printed.
 
 pub mod anthropic;
+mod assertion;
 mod extra;
+pub mod google;
 mod header;
 mod scheme;
 mod sigv4;
+pub mod vertex;
 
 use herm_schema::events::ModelFailure;
 

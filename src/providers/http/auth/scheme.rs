@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Authorize, Header, Nothing};
+use super::{Authorize, AwsKeys, Header, Nothing, SigV4};
 use crate::config::Secret;
 use crate::providers::Error;
 
@@ -22,7 +22,15 @@ pub struct Given<'a> {
 type Build = fn(&str, &Given<'_>) -> Result<Arc<dyn Authorize>, Error>;
 
 /// A way to authenticate is a row here and a file beside this one.
-const SCHEMES: &[(&str, Build)] = &[("bearer", bearer), ("header", header), ("none", none)];
+const SCHEMES: &[(&str, Build)] = &[
+    ("bearer", bearer),
+    ("header", header),
+    ("anthropic", anthropic),
+    ("azure", |_, given| header("api-key", given)),
+    ("google", google),
+    ("sigv4", sigv4),
+    ("none", none),
+];
 
 /// Headers that a key may stand in: their names live as long as the program.
 const HEADERS: &[&str] = &["x-api-key", "x-goog-api-key", "api-key", "x-auth-token", "authorization"];
@@ -57,6 +65,45 @@ fn header(name: &str, given: &Given<'_>) -> Result<Arc<dyn Authorize>, Error> {
         Some(key) => Arc::new(Header::named(header, key.clone())),
         None => Arc::new(Nothing),
     })
+}
+
+fn anthropic(_: &str, given: &Given<'_>) -> Result<Arc<dyn Authorize>, Error> {
+    Ok(match &given.key {
+        Some(key) => super::anthropic::auth(key.clone()),
+        None => Arc::new(Nothing),
+    })
+}
+
+/// The key is the path of a credentials file, or its text.
+fn google(_: &str, given: &Given<'_>) -> Result<Arc<dyn Authorize>, Error> {
+    let Some(key) = &given.key else {
+        return Ok(Arc::new(Nothing));
+    };
+    let bad = |reason: String| Error::Credentials { reason };
+    let text = key.reveal().trim();
+    let read;
+    let text = match text.starts_with('{') {
+        true => text,
+        false => {
+            read = std::fs::read_to_string(text)
+                .map_err(|error| bad(format!("the credentials file `{text}` cannot be read: {error}")))?;
+            &read
+        }
+    };
+    let google = super::google::Google::from_json(text).map_err(|error| bad(error.to_string()))?;
+    Ok(Arc::new(google))
+}
+
+fn sigv4(_: &str, given: &Given<'_>) -> Result<Arc<dyn Authorize>, Error> {
+    let Some(access_key_id) = given.key.clone() else {
+        return Ok(Arc::new(Nothing));
+    };
+    let secret_access_key = (given.variable)("AWS_SECRET_ACCESS_KEY").ok_or_else(|| Error::Credentials {
+        reason: "AWS_ACCESS_KEY_ID is set and AWS_SECRET_ACCESS_KEY is not".to_owned(),
+    })?;
+    let session_token = (given.variable)("AWS_SESSION_TOKEN");
+    let region = given.placeholders.get("region").cloned().unwrap_or_else(|| "us-east-1".to_owned());
+    Ok(Arc::new(SigV4::bedrock(AwsKeys { access_key_id, secret_access_key, session_token }, region)))
 }
 
 fn none(_: &str, _: &Given<'_>) -> Result<Arc<dyn Authorize>, Error> {
