@@ -9,6 +9,7 @@ use herm_schema::{JsonText, SessionId, StreamPos};
 
 use super::veil::Veil;
 use super::{Outcome, Run, Shown, Task, load};
+use crate::providers::dialects::Scrubber;
 use crate::providers::{Answer, CallContext, Delta};
 use crate::runtime::{Ports, Redact};
 
@@ -33,14 +34,14 @@ pub fn run(intent: StreamPos, purpose: ModelPurpose, state: &SessionState, run: 
             Ok(loaded) => loaded,
             Err(error) => return Outcome::Fault(error.to_string()),
         };
-        let veil = Arc::new(Mutex::new(Veil::new(Arc::clone(&run.ports.redact))));
-        let context = context(&run, &veil);
+        let curtain = Arc::new(Mutex::new(Curtain::new(&run.ports.redact)));
+        let context = context(&run, &curtain);
         let answer = tokio::select! {
             biased;
             () = run.cancel.cancelled() => return Outcome::Cancelled,
             answer = provider.call(&loaded, context) => answer,
         };
-        let left = veil.lock().unwrap_or_else(PoisonError::into_inner).end();
+        let left = curtain.lock().unwrap_or_else(PoisonError::into_inner).end();
         left.into_iter().for_each(|delta| show(&run.shown, &run.ports, run.session, delta));
         let command = match answer {
             Ok(answer) => Command::ModelAnswered { intent, answer: redacted(answer, &run.ports.redact) },
@@ -62,14 +63,44 @@ fn failed(intent: StreamPos, class: FailureClass, message: String) -> Outcome {
     Outcome::Command(Command::ModelFailed { intent, failure })
 }
 
-fn context(run: &Run, veil: &Arc<Mutex<Veil>>) -> CallContext {
+/// What stands between an answer that comes in and those who see it: memory that the model repeats
+/// is taken out, then secrets are.
+struct Curtain {
+    memory: Scrubber,
+    veil: Veil,
+}
+
+impl Curtain {
+    fn new(redact: &Redact) -> Self {
+        Self { memory: Scrubber::memory(), veil: Veil::new(Arc::clone(redact)) }
+    }
+
+    fn push(&mut self, delta: Delta) -> Vec<Delta> {
+        match delta {
+            Delta::Text(text) => match self.memory.feed(&text).visible {
+                visible if visible.is_empty() => Vec::new(),
+                visible => self.veil.push(Delta::Text(visible)),
+            },
+            other => self.veil.push(other),
+        }
+    }
+
+    fn end(&mut self) -> Vec<Delta> {
+        let left = std::mem::replace(&mut self.memory, Scrubber::memory()).finish().visible;
+        let mut out = self.veil.push(Delta::Text(left));
+        out.extend(self.veil.end());
+        out
+    }
+}
+
+fn context(run: &Run, curtain: &Arc<Mutex<Curtain>>) -> CallContext {
     let (shown, ports, session) = (run.shown.clone(), Arc::clone(&run.ports), run.session);
-    let veil = Arc::clone(veil);
+    let curtain = Arc::clone(curtain);
     CallContext {
         cancel: run.cancel.clone(),
         deadlines: run.ports.deadlines,
         show: Arc::new(move |delta| {
-            let ripe = veil.lock().unwrap_or_else(PoisonError::into_inner).push(delta);
+            let ripe = curtain.lock().unwrap_or_else(PoisonError::into_inner).push(delta);
             ripe.into_iter().for_each(|delta| show(&shown, &ports, session, delta));
         }),
     }
@@ -82,6 +113,12 @@ fn show(shown: &Shown, ports: &Ports, session: SessionId, delta: Delta) {
     ports.watch.delta(session, &delta);
 }
 
+/// As it came, where the model repeats nothing that was meant for it alone.
+fn without_memory(text: String) -> String {
+    let scrubbed = Scrubber::memory().scrubbed(&text);
+    if scrubbed.hidden.is_empty() { text } else { scrubbed.visible }
+}
+
 /// Secrets never reach the log, whoever said them.
 fn redacted(answer: Answer, redact: &Redact) -> ModelCallSucceeded {
     let Answer { message, finish, usage, timings, response_id } = answer;
@@ -91,7 +128,7 @@ fn redacted(answer: Answer, redact: &Redact) -> ModelCallSucceeded {
         name: redact(&call.name),
     });
     let message = AssistantMessage {
-        text: redact(&message.text),
+        text: redact(&without_memory(message.text)),
         reasoning: message.reasoning.map(|reasoning| redact(&reasoning)),
         calls: calls.collect(),
         extras: message.extras,

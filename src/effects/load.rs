@@ -8,6 +8,7 @@ use herm_replay::reducer::request::{Message, Part, Request};
 use herm_schema::BlobRef;
 use herm_schema::events::ModelChoice;
 
+use super::images::fitted;
 use crate::providers::{Image, LoadedMessage, LoadedRequest, ToolDefinition};
 
 /// The request as a provider takes it.
@@ -19,8 +20,10 @@ pub fn request(log: &dyn Log, request: Request, choice: ModelChoice) -> Result<L
     let system = system.map(|blob| PROMPTS.get(blob, || read(log, blob))).transpose()?;
     let tools = tools.map(|blob| OFFERS.get(blob, || definitions(&read(log, blob)?))).transpose()?;
     let tools = tools.unwrap_or_default();
-    let messages = request.messages.into_iter().map(|m| message(log, m)).collect::<Result<_, _>>()?;
     let (output_tokens_max, options) = (request.output_tokens_max, request.options);
+    let side_px_max = options.image_side_px_max;
+    let messages = request.messages.into_iter().map(|m| message(log, m, side_px_max));
+    let messages = messages.collect::<Result<_, _>>()?;
     Ok(LoadedRequest { choice, system, tools, messages, output_tokens_max, options })
 }
 
@@ -68,29 +71,30 @@ fn read(log: &dyn Log, blob: BlobRef) -> Result<String, Error> {
     Ok(String::from_utf8_lossy(&log.blob(blob)?).into_owned())
 }
 
-fn message(log: &dyn Log, message: Message) -> Result<LoadedMessage, Error> {
+fn message(log: &dyn Log, message: Message, side_px_max: Option<u32>) -> Result<LoadedMessage, Error> {
     Ok(match message {
         Message::User { parts } => {
-            let (text, images) = join(log, parts)?;
+            let (text, images) = join(log, parts, side_px_max)?;
             LoadedMessage::User { text, images }
         }
         Message::Assistant { text, calls, extras } => LoadedMessage::Assistant { text, calls, extras },
         Message::Tool { id, name, parts } => {
-            let (text, images) = join(log, parts)?;
+            let (text, images) = join(log, parts, side_px_max)?;
             LoadedMessage::Tool { id, name, text, images }
         }
     })
 }
 
 /// The texts as one, and the images.
-fn join(log: &dyn Log, parts: Vec<Part>) -> Result<(String, Vec<Image>), Error> {
+fn join(log: &dyn Log, parts: Vec<Part>, side_px_max: Option<u32>) -> Result<(String, Vec<Image>), Error> {
     let (mut text, mut images) = (String::new(), Vec::new());
     for part in parts {
         match part {
             Part::Inline(part) => text.push_str(&part),
             Part::Stored(blob) => text.push_str(&read(log, blob)?),
             Part::Image { content, media_type } => {
-                images.push(Image { media_type, bytes: log.blob(content)?.into() });
+                let image = Image { media_type, bytes: log.blob(content)?.into() };
+                images.push(fitted(image, side_px_max));
             }
         }
     }

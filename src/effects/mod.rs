@@ -8,6 +8,7 @@ mod auxiliary;
 mod build_prompt;
 mod call_model;
 mod deliver;
+mod images;
 mod load;
 mod prepare_call;
 mod run_tool;

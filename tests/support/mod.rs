@@ -5,7 +5,9 @@
 
 mod conversation;
 pub mod model_server;
-mod reply;
+pub mod reply;
+pub mod wires;
 
 pub use model_server::{ModelServer, Recorded};
 pub use reply::{Gate, Reply};
+pub use wires::Wire;

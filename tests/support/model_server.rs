@@ -14,6 +14,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::conversation;
 use super::reply::{Kind, Reply};
+use super::wires::Wire;
 
 /// How long a test waits for something that must come.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -194,7 +195,12 @@ async fn serve(mut socket: TcpStream, state: &State) -> io::Result<()> {
             write_whole(&mut socket, 200, &[], "application/json", body.to_string().as_bytes()).await?;
             continue;
         }
-        let found = conversation::problems(&request.json);
+        let wire = Wire::of_path(&request.path);
+        // The others have validators of their own, which their tests ask.
+        let found = match wire {
+            Wire::ChatCompletions => conversation::problems(&request.json),
+            _ => Vec::new(),
+        };
         let number = {
             let mut number = 0;
             state.note(|seen| {
@@ -213,8 +219,8 @@ async fn serve(mut socket: TcpStream, state: &State) -> io::Result<()> {
             state.note(|seen| seen.problems.push(format!("request {number}: nothing was scripted for it")));
             Reply::status(400, "{\"error\":{\"message\":\"the script has ended\"}}")
         });
-        let streamed = request.json["stream"] == true;
-        let sent = send(&mut socket, &reply, streamed).await;
+        let streamed = request.json["stream"] == true || matches!(wire, Wire::BedrockConverse | Wire::Gemini);
+        let sent = send(&mut socket, &reply, streamed, wire).await;
         state.note(|seen| match sent {
             Ok(()) => seen.finished += 1,
             Err(_) => seen.hangups += 1,
@@ -258,7 +264,7 @@ async fn read_request(socket: &mut TcpStream, buffer: &mut Vec<u8>) -> io::Resul
 }
 
 /// Sends `reply`; an error means that the client went away before its end.
-async fn send(socket: &mut TcpStream, reply: &Reply, streamed: bool) -> io::Result<()> {
+async fn send(socket: &mut TcpStream, reply: &Reply, streamed: bool, wire: Wire) -> io::Result<()> {
     if let Some(gate) = &reply.before {
         unless_gone(socket, gate.pass()).await?;
     }
@@ -271,13 +277,20 @@ async fn send(socket: &mut TcpStream, reply: &Reply, streamed: bool) -> io::Resu
                 unless_gone(socket, tokio::time::sleep(KEEP_ALIVE_EVERY)).await?;
             }
         }
-        Kind::Answer(answer) if streamed => answer.stream().into_iter().map(String::into_bytes).collect(),
+        Kind::Answer(answer) if streamed => {
+            let mut pieces = wire.stream(answer);
+            if let Some(after) = reply.fails_after {
+                pieces.truncate(after);
+                pieces.push(wire.failure());
+            }
+            pieces
+        }
         Kind::Answer(answer) => vec![answer.whole().to_string().into_bytes()],
         Kind::Raw { pieces, .. } => pieces.clone(),
     };
     let content_type = match &reply.kind {
         Kind::Raw { content_type, .. } => content_type,
-        _ if streamed => "text/event-stream",
+        _ if streamed => wire.content_type(),
         _ => "application/json",
     };
     begin_chunked(socket, reply.status, &reply.headers, content_type).await?;

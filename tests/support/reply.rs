@@ -36,6 +36,8 @@ pub struct Reply {
     pub gate: Option<(usize, Gate)>,
     /// The connection is closed after so many pieces.
     pub cut_after: Option<usize>,
+    /// A failure of the vendor's own comes after so many pieces.
+    pub fails_after: Option<usize>,
 }
 
 #[derive(Clone)]
@@ -68,7 +70,15 @@ pub struct Answer {
 
 impl Reply {
     fn of(kind: Kind) -> Self {
-        Self { status: 200, headers: Vec::new(), kind, before: None, gate: None, cut_after: None }
+        Self {
+            status: 200,
+            headers: Vec::new(),
+            kind,
+            before: None,
+            gate: None,
+            cut_after: None,
+            fails_after: None,
+        }
     }
 
     fn answer(answer: Answer) -> Self {
@@ -181,6 +191,12 @@ impl Reply {
         self
     }
 
+    /// The vendor reports a failure after `pieces` pieces of the body.
+    pub fn fails_after(mut self, pieces: usize) -> Self {
+        self.fails_after = Some(pieces);
+        self
+    }
+
     /// The connection breaks after `pieces` pieces of the body.
     pub fn cut_after(mut self, pieces: usize) -> Self {
         self.cut_after = Some(pieces);
@@ -252,7 +268,7 @@ fn call_json((id, name, arguments): &(String, String, String), index: Option<usi
 }
 
 /// `text` in about `pieces` pieces, cut between characters.
-fn split(text: &str, pieces: usize) -> Vec<String> {
+pub fn split(text: &str, pieces: usize) -> Vec<String> {
     let chars: Vec<char> = text.chars().collect();
     if chars.is_empty() {
         return Vec::new();

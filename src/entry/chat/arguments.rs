@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use herm_schema::SessionId;
 
+use super::files::{self, File};
 use crate::config::{Key, Loaded, Override, keys};
 use crate::entry::{Exit, Failure, Start};
 
@@ -20,6 +21,7 @@ Examples:
   herm chat -q \"which of these files is the largest?\"
   git diff | herm chat -q -
   herm chat --continue --model gpt-5-mini
+  herm chat -i screenshot.png -q \"what is wrong here?\"
   herm chat --resume
   herm chat --base-url http://127.0.0.1:8080/v1 --model tiny
   herm chat --provider offline -q \"run: uname -a\" --json
@@ -38,6 +40,10 @@ pub struct Chat {
     /// Go on with the newest session.
     #[arg(short, long = "continue", conflicts_with = "resume")]
     pub go_on: bool,
+
+    /// Show the model this image; may be given several times. With -q, or for the first message.
+    #[arg(short, long, value_name = "FILE")]
+    pub image: Vec<PathBuf>,
 
     /// Model to call (setting `model.default`).
     #[arg(short, long, value_name = "NAME")]
@@ -85,6 +91,8 @@ pub struct Prepared {
     pub resume: Resume,
     /// One question from a script; `None` is a conversation.
     pub question: Option<String>,
+    /// What goes with the first message.
+    pub files: Vec<File>,
     pub json: bool,
     /// Absolute, and a directory.
     pub cwd: PathBuf,
@@ -101,7 +109,8 @@ impl Chat {
         let loaded = start.load(&overrides)?;
         let cwd = self.directory(&loaded)?;
         let question = self.question(&mut io::stdin())?;
-        Ok(Prepared { resume, question, json: self.json, cwd, loaded })
+        let files = self.image.iter().map(|path| files::read(path)).collect::<Result<_, _>>()?;
+        Ok(Prepared { resume, question, files, json: self.json, cwd, loaded })
     }
 
     /// # Errors

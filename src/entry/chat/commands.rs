@@ -5,6 +5,7 @@ use herm_replay::reducer::notices::dollars;
 use herm_schema::events::*;
 
 use super::editor::SlashCommand;
+use super::files;
 use super::run::typed;
 use super::talk::{Next, Talk};
 use super::view::{Happening, View};
@@ -16,12 +17,13 @@ use crate::providers::Wanted;
 use crate::runtime::Error;
 
 /// What can be typed besides messages.
-pub const COMMANDS: [SlashCommand; 9] = [
+pub const COMMANDS: [SlashCommand; 10] = [
     SlashCommand { name: "/help", doc: "what can be typed" },
     SlashCommand { name: "/new", doc: "a new session; the old one stays in the log" },
     SlashCommand { name: "/model", doc: "which model answers; with a name, another one from now on" },
     SlashCommand { name: "/usage", doc: "what this session has spent" },
     SlashCommand { name: "/title", doc: "what this session is called in lists" },
+    SlashCommand { name: "/image", doc: "show the model an image with the next message" },
     SlashCommand { name: "/steer", doc: "tell the model something while it works" },
     SlashCommand { name: "/stop", doc: "interrupt the running turn" },
     SlashCommand { name: "/session", doc: "which session this is" },
@@ -60,7 +62,12 @@ impl Talk<'_> {
                 view.show(&Happening::Notice(format!("there is no `{slip}`; did you mean `{near}`?")))?;
                 return Ok(Next::Stay);
             }
-            _ => self.handle.receive(typed(line.to_owned())).await.map(drop),
+            "/image" => return self.image(rest.trim(), view),
+            _ => {
+                let attachments = std::mem::take(&mut self.attachments);
+                let message = MessageReceived { attachments, ..typed(line.to_owned()) };
+                self.handle.receive(message).await.map(drop)
+            }
         };
         match result {
             Ok(()) => {}
@@ -96,6 +103,20 @@ impl Talk<'_> {
         let opened = engine::opened(std::path::Path::new(&cwd));
         self.handle = self.engine.sessions.open(opened, self.engine.policy.clone()).await?;
         view.show(&Happening::Notice(format!("session {}", self.handle.id())))?;
+        Ok(Next::Stay)
+    }
+
+    /// Shows an image with the next message.
+    fn image(&mut self, path: &str, view: &mut View) -> Result<Next, Failure> {
+        let said = match files::read(std::path::Path::new(path)) {
+            Ok(file) => {
+                let said = format!("{} goes with your next message", file.name);
+                self.attach(files::keep(&*self.engine.log, &[file])?);
+                said
+            }
+            Err(failure) => failure.error.to_string(),
+        };
+        view.show(&Happening::Notice(said))?;
         Ok(Next::Stay)
     }
 

@@ -7,6 +7,7 @@ mod arguments;
 mod commands;
 pub mod editor;
 pub mod escape;
+pub mod files;
 pub mod lines;
 mod link;
 pub mod questions;

@@ -9,7 +9,7 @@ use super::link::Link;
 use super::surroundings::{Surroundings, is_conversation};
 use super::talk::Talk;
 use super::view::View;
-use super::{Chat, Prepared, Resume, editor};
+use super::{Chat, Prepared, Resume, editor, files};
 use crate::entry::engine::{self, Engine, Front};
 use crate::entry::{Exit, Failure, Start};
 use crate::runtime::{Clock, SessionHandle, SystemClock};
@@ -52,11 +52,15 @@ async fn converse(prepared: &Prepared) -> Result<Exit, Failure> {
     };
     let handle = session(&engine, prepared).await?;
     let mut talk = Talk::new(&engine, &prepared.loaded, handle, heard)?;
+    if prepared.question.is_none() {
+        talk.attach(files::keep(&*engine.log, &prepared.files)?);
+    }
     let exit = match &prepared.question {
         Some(question) => {
             let mut view = view(prepared, Output::Plain);
             talk.warn(&mut view)?;
-            talk.answer_one(question, &mut view).await?
+            let attachments = files::keep(&*engine.log, &prepared.files)?;
+            talk.answer_one(question, attachments, &mut view).await?
         }
         None if attended => interactive(&mut talk, prepared).await?,
         None => {

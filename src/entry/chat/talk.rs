@@ -31,6 +31,8 @@ pub struct Talk<'a> {
     /// The running turn has had its last word.
     spoken: bool,
     last_exit: Option<ExitReason>,
+    /// What goes with the next message.
+    pub(super) attachments: Vec<Attachment>,
     /// Ctrl-C was pressed and nothing has happened since.
     pub(super) leaving: bool,
 }
@@ -53,7 +55,23 @@ impl<'a> Talk<'a> {
         let approval_timeout = loaded.config.approvals.timeout;
         let signals = signal(SignalKind::interrupt())?;
         let (spoken, last_exit, leaving) = (false, None, false);
-        Ok(Self { engine, loaded, handle, heard, signals, approval_timeout, spoken, last_exit, leaving })
+        Ok(Self {
+            engine,
+            loaded,
+            handle,
+            heard,
+            signals,
+            approval_timeout,
+            spoken,
+            last_exit,
+            attachments: Vec::new(),
+            leaving,
+        })
+    }
+
+    /// Shows files with the next message.
+    pub fn attach(&mut self, files: Vec<Attachment>) {
+        self.attachments.extend(files);
     }
 
     /// Who is talking, to a person.
@@ -82,8 +100,13 @@ impl<'a> Talk<'a> {
     ///
     /// # Errors
     /// When the message is not taken, or nothing can be printed.
-    pub async fn answer_one(&mut self, question: &str, view: &mut View) -> Result<Exit, Failure> {
-        self.handle.receive(typed(question.to_owned())).await?;
+    pub async fn answer_one(
+        &mut self,
+        question: &str,
+        attachments: Vec<Attachment>,
+        view: &mut View,
+    ) -> Result<Exit, Failure> {
+        self.handle.receive(MessageReceived { attachments, ..typed(question.to_owned()) }).await?;
         let handle = self.handle.clone();
         let idle = handle.idle();
         tokio::pin!(idle);

@@ -61,7 +61,10 @@ impl Said {
 
     /// AWS names the error in a header.
     pub(super) fn of_headers(&mut self, headers: &[(String, String)]) {
-        let named = headers.iter().find(|(name, _)| name == "x-amzn-errortype").map(|(_, value)| code(value));
+        let named = headers
+            .iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case("x-amzn-errortype"))
+            .map(|(_, value)| code(value));
         self.codes.extend(named);
     }
 }

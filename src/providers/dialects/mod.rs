@@ -22,12 +22,12 @@ mod ordered;
 mod repair;
 pub mod responses;
 mod schema;
+mod scrub;
 mod table;
-mod think;
 
 pub use repair::well_formed;
+pub use scrub::{Scrubbed, Scrubber};
 pub use table::{build, canonical, names, read};
-pub use think::{Scrubbed, ThinkScrubber};
 
 /// A request as it goes over the wire, its address relative to the endpoint's base URL.
 #[derive(Clone, Debug, PartialEq, Eq)]

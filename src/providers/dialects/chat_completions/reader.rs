@@ -13,7 +13,7 @@ use super::wire::Extras;
 use crate::providers::Delta;
 use crate::providers::classify;
 use crate::providers::dialects::acceptable::Names;
-use crate::providers::dialects::{AnswerReader, Progress, ReadAnswer, Scrubbed, ThinkScrubber};
+use crate::providers::dialects::{AnswerReader, Progress, ReadAnswer, Scrubbed, Scrubber};
 use crate::providers::sse::{SseEvent, SseReader};
 
 /// Largest answer that is not streamed, in bytes.
@@ -40,7 +40,7 @@ pub(super) struct Reader {
 
 #[derive(Default)]
 struct Partial {
-    scrubber: ThinkScrubber,
+    scrubber: Scrubber,
     text: String,
     reasoning: String,
     refusal: String,
@@ -224,7 +224,7 @@ impl Partial {
     }
 
     fn take_scrubbed(&mut self, scrubbed: Scrubbed, progress: &mut Progress) {
-        self.reason(&scrubbed.reasoning, progress);
+        self.reason(&scrubbed.hidden, progress);
         if !scrubbed.visible.is_empty() {
             self.text.push_str(&scrubbed.visible);
             progress.deltas.push(Delta::Text(scrubbed.visible));

@@ -1,11 +1,14 @@
-//! PURE: takes reasoning that a model writes into its text (`<think>…</think>`) out of it.
+//! PURE: takes out of a text what a model writes between tags: its reasoning (`<think>…</think>`),
+//! and the memory that herm showed it (`<memory-context>…</memory-context>`).
 //!
 //! A state machine over chunk borders: a tag may be cut anywhere. An opening tag counts only where
 //! a line begins (nothing but white space before it), so that a sentence about the tag stays whole;
-//! a closing tag ends the block wherever it stands. A block that is never closed is all reasoning.
+//! a closing tag ends the block wherever it stands. A block that is never closed goes on to the end.
 
 /// Names of tags, compared without regard to case; a prefix and a colon may stand before one.
-const NAMES: [&str; 5] = ["think", "thinking", "reasoning", "thought", "reasoning_scratchpad"];
+const THINK: &[&str] = &["think", "thinking", "reasoning", "thought", "reasoning_scratchpad"];
+/// Around facts that are put beside a message for the model alone.
+const MEMORY: &[&str] = &["memory-context"];
 /// Longest tag that is waited for, in bytes: the longest name with a prefix and punctuation.
 const TAG_BYTES_MAX: usize = 64;
 
@@ -13,7 +16,8 @@ const TAG_BYTES_MAX: usize = 64;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scrubbed {
     pub visible: String,
-    pub reasoning: String,
+    /// What stood in blocks.
+    pub hidden: String,
 }
 
 /// What is known about the text that is held back.
@@ -25,7 +29,8 @@ enum Held {
 
 /// Sorts a text that comes in pieces.
 #[derive(Debug)]
-pub struct ThinkScrubber {
+pub struct Scrubber {
+    names: &'static [&'static str],
     in_block: bool,
     /// Only white space has been seen on the current line.
     line_start: bool,
@@ -35,13 +40,36 @@ pub struct ThinkScrubber {
     held: String,
 }
 
-impl Default for ThinkScrubber {
+impl Default for Scrubber {
     fn default() -> Self {
-        Self { in_block: false, line_start: true, nothing_visible: true, held: String::new() }
+        Self::think()
     }
 }
 
-impl ThinkScrubber {
+impl Scrubber {
+    /// For the reasoning of models that write it into their text.
+    pub fn think() -> Self {
+        Self::new(THINK)
+    }
+
+    /// For memory that a model repeats.
+    pub fn memory() -> Self {
+        Self::new(MEMORY)
+    }
+
+    fn new(names: &'static [&'static str]) -> Self {
+        Self { names, in_block: false, line_start: true, nothing_visible: true, held: String::new() }
+    }
+
+    /// A whole text without its blocks.
+    pub fn scrubbed(mut self, text: &str) -> Scrubbed {
+        let mut all = self.feed(text);
+        let rest = self.finish();
+        all.visible.push_str(&rest.visible);
+        all.hidden.push_str(&rest.hidden);
+        all
+    }
+
     /// Takes the next piece; what is decided of it.
     pub fn feed(&mut self, text: &str) -> Scrubbed {
         let mut out = Scrubbed::default();
@@ -54,7 +82,7 @@ impl ThinkScrubber {
             if from_tag.is_empty() {
                 break;
             }
-            match judge(from_tag) {
+            match judge(from_tag, self.names) {
                 Held::Undecided => {
                     from_tag.clone_into(&mut self.held);
                     break;
@@ -99,7 +127,7 @@ impl ThinkScrubber {
 
     fn give(&mut self, text: &str, out: &mut Scrubbed) {
         if self.in_block {
-            out.reasoning.push_str(text);
+            out.hidden.push_str(text);
             return;
         }
         for char in text.chars() {
@@ -112,17 +140,17 @@ impl ThinkScrubber {
 }
 
 /// Whether `text`, which begins with `<`, begins with a tag of ours.
-fn judge(text: &str) -> Held {
+fn judge(text: &str, names: &[&str]) -> Held {
     let Some(end) = text.find('>') else {
         let inner = text.strip_prefix('<').unwrap_or(text);
-        let possible = text.len() <= TAG_BYTES_MAX && may_become_name(inner);
+        let possible = text.len() <= TAG_BYTES_MAX && may_become_name(inner, names);
         return if possible { Held::Undecided } else { Held::NoTag };
     };
     let inner = text.get(1..end).unwrap_or_default();
     let closing = inner.starts_with('/');
     let name = inner.strip_prefix('/').unwrap_or(inner).trim_end();
     let (prefix, bare) = name.split_once(':').unwrap_or(("", name));
-    if end <= TAG_BYTES_MAX && is_word(prefix) && NAMES.iter().any(|known| bare.eq_ignore_ascii_case(known)) {
+    if end <= TAG_BYTES_MAX && is_word(prefix) && names.iter().any(|known| bare.eq_ignore_ascii_case(known)) {
         Held::Tag { closing, bytes: end + 1 }
     } else {
         Held::NoTag
@@ -133,18 +161,18 @@ fn is_word(text: &str) -> bool {
     text.chars().all(|char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-' | '.'))
 }
 
-fn may_become_name(inner: &str) -> bool {
+fn may_become_name(inner: &str, names: &[&str]) -> bool {
     let name = inner.strip_prefix('/').unwrap_or(inner);
     let plain = name.trim_end();
     match plain.split_once(':') {
-        Some((prefix, bare)) => is_word(prefix) && begins_a_name(bare),
+        Some((prefix, bare)) => is_word(prefix) && begins_a_name(bare, names),
         // A prefix may still be written, so any word may go on to be one.
-        None => is_word(plain) && (plain.len() == name.len() || begins_a_name(plain)),
+        None => is_word(plain) && (plain.len() == name.len() || begins_a_name(plain, names)),
     }
 }
 
-fn begins_a_name(text: &str) -> bool {
-    NAMES.iter().any(|name| {
+fn begins_a_name(text: &str, names: &[&str]) -> bool {
+    names.iter().any(|name| {
         name.len() >= text.len() && name.bytes().zip(text.bytes()).all(|(a, b)| a == b.to_ascii_lowercase())
     })
 }
@@ -156,15 +184,15 @@ mod tests {
     use super::*;
 
     fn scrub(deltas: &[&str]) -> (String, String) {
-        let mut scrubber = ThinkScrubber::default();
+        let mut scrubber = Scrubber::think();
         let mut all = Scrubbed::default();
         let mut add = |piece: Scrubbed| {
             all.visible.push_str(&piece.visible);
-            all.reasoning.push_str(&piece.reasoning);
+            all.hidden.push_str(&piece.hidden);
         };
         deltas.iter().for_each(|delta| add(scrubber.feed(delta)));
         add(scrubber.finish());
-        (all.visible, all.reasoning)
+        (all.visible, all.hidden)
     }
 
     #[test]
@@ -185,6 +213,24 @@ mod tests {
     #[test]
     fn what_is_taken_out_is_reasoning() {
         assert_eq!(scrub(&["<think>a < b", " </b></think>\n\nYes\n <thought>c</thought>"]).1, "a < b </b>c");
+    }
+
+    #[test]
+    fn memory_that_a_model_repeats_is_not_shown() {
+        for (text, visible) in [
+            ("<memory-context>\nlikes tea\n</memory-context>\n\nHello", "Hello"),
+            ("Hello\n<Memory-Context>x</memory-context> there", "Hello\n there"),
+            ("what is <memory-context>?", "what is <memory-context>?"),
+            ("<memory>kept</memory>", "<memory>kept</memory>"),
+            ("<think>kept</think>", "<think>kept</think>"),
+        ] {
+            assert_eq!(Scrubber::memory().scrubbed(text).visible, visible);
+            let mut scrubber = Scrubber::memory();
+            let mut piecewise: String =
+                text.chars().map(|c| scrubber.feed(c.encode_utf8(&mut [0; 4])).visible).collect();
+            piecewise.push_str(&scrubber.finish().visible);
+            assert_eq!(piecewise, visible, "in pieces");
+        }
     }
 
     #[test]

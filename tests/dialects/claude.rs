@@ -1,7 +1,5 @@
 //! Whatever a history holds, what is sent of it passes the strict reading of the vendor's rules.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may fail by panicking")]
-
 use std::sync::Arc;
 
 use herm::providers::dialects::Dialect;
@@ -14,10 +12,7 @@ use herm_schema::events::{CacheTtl, ModelChoice, ProviderExtras, ReasoningEffort
 use proptest::prelude::*;
 use serde_json::json;
 
-#[path = "dialects/anthropic_messages.rs"]
-mod anthropic_messages;
-#[path = "dialects/bedrock_converse.rs"]
-mod bedrock_converse;
+use super::{anthropic_messages, bedrock_converse};
 
 const MODELS: [&str; 8] = [
     "claude-3-5-haiku-20241022",

@@ -1,0 +1,210 @@
+//! herm itself, as a person runs it, against a server that speaks each wire format and misbehaves.
+
+use herm::providers::dialects::WireRequest;
+use herm_schema::Event;
+use herm_schema::events::{FailureAction, FailureClass, ModelCallStarted};
+use serde_json::json;
+
+use super::stage::{Run, Stage};
+use super::support::{ModelServer, Recorded, Reply, Wire};
+use super::{check, model};
+
+/// Asks one question with this wire format, key and more variables.
+fn ask(stage: &Stage, wire: Wire, server: &ModelServer, more: &[&str], variables: &[(&str, &str)]) -> Run {
+    let base_url = server.base_url();
+    let usual = ["chat", "--base-url", &base_url, "--model", model(wire)];
+    let mut command = stage.command(&[&usual, more].concat());
+    command.env("HERM_API_MODE", wire.name()).env("HERM_API_KEY", "key-of-the-test-0001");
+    command.envs(variables.iter().copied());
+    Stage::finish(command)
+}
+
+/// What was sent, as the validators take it.
+fn sent(recorded: &Recorded) -> WireRequest {
+    let path = recorded.path.strip_prefix("/v1/").unwrap_or(&recorded.path).to_owned();
+    let known = ["accept", "anthropic-version", "anthropic-beta", "content-type"];
+    let headers = known.iter().filter_map(|name| Some((*name, recorded.header(name)?.to_owned())));
+    let headers = headers.filter(|(name, _)| *name != "content-type").collect();
+    WireRequest { path, headers, body: recorded.body.clone().into_bytes() }
+}
+
+#[test]
+fn a_conversation_with_tools_goes_the_same_way_in_every_wire_format() {
+    for wire in Wire::ALL {
+        let server = ModelServer::start([
+            Reply::calls(&[
+                ("call_a", "read_file", "{\"path\":\"a.txt\"}"),
+                ("call_b", "read_file", "{\"path\":\"b.txt\"}"),
+            ])
+            .saying("Let me look."),
+            Reply::text("Both are read."),
+            Reply::text("As I said: both."),
+        ]);
+        let stage = Stage::new();
+        std::fs::write(stage.path("a.txt"), "alpha\n").unwrap();
+        std::fs::write(stage.path("b.txt"), "beta\n").unwrap();
+        let first = ask(&stage, wire, &server, &["-q", "read both"], &[]);
+        assert_eq!((first.exit, first.out.trim()), (0, "Both are read."), "{wire:?}: {}", first.err);
+        let second = ask(&stage, wire, &server, &["--continue", "-q", "what was that?"], &[]);
+        assert_eq!((second.exit, second.out.trim()), (0, "As I said: both."), "{wire:?}: {}", second.err);
+        server.verify();
+        let requests = server.requests();
+        assert_eq!(requests.len(), 3, "{wire:?}");
+        for request in &requests {
+            assert_eq!(check(wire, &sent(request)), Ok(()), "{wire:?}: {}", request.body);
+            let told = request.headers.iter().any(|(_, value)| value.contains("key-of-the-test-0001"));
+            assert!(told, "{wire:?}: the key is presented");
+        }
+        assert!(requests[1].body.contains("alpha") && requests[1].body.contains("beta"), "{wire:?}");
+        // Breakpoints of an explicit cache move; all else that was sent before is sent again.
+        let plain = |body: &str| {
+            body.replace(",\"cache_control\":{\"type\":\"ephemeral\"}", "")
+                .replace(",{\"cachePoint\":{\"type\":\"default\"}}", "")
+        };
+        for pair in requests.windows(2) {
+            let (before, after) = (plain(&pair[0].body), plain(&pair[1].body));
+            let before = before.trim_end_matches([']', '}', '"']);
+            assert!(after.starts_with(before), "{wire:?}:\n{before}\n{after}");
+        }
+        let log = stage.home().join("log");
+        let all: Vec<u8> =
+            super::stage::files(&log).iter().flat_map(|file| std::fs::read(file).unwrap()).collect();
+        let leaked = all.windows(20).any(|bytes| bytes == b"key-of-the-test-0001");
+        assert!(!leaked, "{wire:?}: the key is in the log");
+    }
+}
+
+#[test]
+fn what_may_pass_is_tried_again_and_the_person_gets_one_answer() {
+    for wire in Wire::ALL {
+        let trouble: [(&str, Reply); 4] = [
+            ("a limit", Reply::status(429, &wire.refusal(429)).header("retry-after", "0")),
+            ("an overload", Reply::status(529, &wire.refusal(529))),
+            ("a broken stream", Reply::text("It was going to be a long answer.").cut_after(3)),
+            ("a failure in the stream", Reply::text("It was going to be a long answer.").fails_after(3)),
+        ];
+        std::thread::scope(|scope| {
+            for (what, reply) in trouble {
+                scope.spawn(move || {
+                    let server = ModelServer::start([reply, Reply::text("Here it is.")]);
+                    let stage = Stage::new();
+                    let run = ask(&stage, wire, &server, &["-q", "go on"], &[]);
+                    assert_eq!(
+                        (run.exit, run.out.trim()),
+                        (0, "Here it is."),
+                        "{wire:?}, {what}: {}",
+                        run.err
+                    );
+                    assert_eq!(server.requests().len(), 2, "{wire:?}, {what}");
+                    let bodies: Vec<_> = server.requests().into_iter().map(|request| request.body).collect();
+                    assert_eq!(bodies[0], bodies[1], "{wire:?}, {what}: the same request, byte for byte");
+                });
+            }
+        });
+    }
+}
+
+fn calls(stage: &Stage) -> Vec<ModelCallStarted> {
+    let started = stage.events().into_iter().filter_map(|recorded| match recorded.event {
+        Event::ModelCallStarted(started) => Some(started),
+        _ => None,
+    });
+    started.collect()
+}
+
+fn actions(stage: &Stage) -> Vec<(FailureClass, FailureAction)> {
+    let failed = stage.events().into_iter().filter_map(|recorded| match recorded.event {
+        Event::ModelCallFailed(failed) => Some((failed.failure.class, failed.action)),
+        _ => None,
+    });
+    failed.collect()
+}
+
+#[test]
+fn a_key_without_credit_gives_way_to_the_next_and_rests_over_restarts() {
+    let wire = Wire::ChatCompletions;
+    let keys = [("HERM_API_KEY", "first-key-00000001"), ("HERM_API_KEY_2", "second-key-0000002")];
+    let server = ModelServer::computed(|request| match request.header("authorization") {
+        Some("Bearer second-key-0000002") => Reply::text("From the second."),
+        _ => Reply::status(402, &Wire::ChatCompletions.refusal(402)),
+    });
+    let stage = Stage::new();
+    let run = ask(&stage, wire, &server, &["-q", "one"], &keys);
+    assert_eq!((run.exit, run.out.trim()), (0, "From the second."), "{}", run.err);
+    assert_eq!(actions(&stage), [(FailureClass::Billing, FailureAction::Rotate)]);
+    let run = ask(&stage, wire, &server, &["-q", "two"], &keys);
+    assert_eq!((run.exit, run.out.trim()), (0, "From the second."), "{}", run.err);
+    let presented: Vec<_> =
+        server.requests().iter().map(|request| request.header("authorization").unwrap().to_owned()).collect();
+    let (first, second) = ("Bearer first-key-00000001", "Bearer second-key-0000002");
+    assert_eq!(presented, [first, second, second], "the key without credit is left alone by a later process");
+    assert_eq!(calls(&stage).len(), 3);
+    let rested =
+        stage.events().into_iter().any(|recorded| matches!(recorded.event, Event::CredentialRested(_)));
+    assert!(rested);
+    // `herm auth reset` makes it good again.
+    let reset = stage.run(&["auth", "reset", "custom"]);
+    assert_eq!(reset.exit, 0, "{}", reset.err);
+    ask(&stage, wire, &server, &["-q", "three"], &keys);
+    let asked = server.requests()[3].header("authorization").map(str::to_owned);
+    assert_eq!(asked.as_deref(), Some(first));
+}
+
+#[test]
+fn a_model_that_cannot_be_had_is_stood_in_for_within_the_same_turn() {
+    let broken =
+        ModelServer::computed(|request| Reply::status(402, &Wire::of_path(&request.path).refusal(402)));
+    let whole = ModelServer::start([Reply::text("I stand in."), Reply::text("Again.")]);
+    let stage = Stage::new();
+    std::fs::create_dir_all(stage.home()).unwrap();
+    let fallback =
+        json!([{"base_url": whole.base_url(), "model": "claude-x", "api_mode": "anthropic_messages"}]);
+    std::fs::write(stage.home().join("config.yaml"), format!("fallback_providers: {fallback}\n")).unwrap();
+    let run = ask(&stage, Wire::ChatCompletions, &broken, &["-q", "hello"], &[]);
+    assert_eq!((run.exit, run.out.trim()), (0, "I stand in."), "{}", run.err);
+    assert!(run.err.contains("claude-x"), "the person is told who answers: {}", run.err);
+    assert_eq!(actions(&stage), [(FailureClass::Billing, FailureAction::FallBack { route: 1 })]);
+    let called = calls(&stage);
+    assert_eq!((called[0].route, called[1].route), (0, 1));
+    assert_eq!((called[0].call, called[0].attempt, called[1].call, called[1].attempt), (1, 1, 1, 2));
+    assert_eq!(check(Wire::AnthropicMessages, &sent(&whole.requests()[0])), Ok(()));
+}
+
+#[test]
+fn where_everything_fails_the_person_is_told_of_the_first_failure_in_plain_words() {
+    // Case `err-ui-o`.
+    let spent = json!({"error": {"message": "API key USD spend limit exceeded"}}).to_string();
+    let refusal = spent.clone();
+    let broken = ModelServer::computed(move |_| Reply::status(402, &spent));
+    let also = ModelServer::computed(move |_| Reply::status(402, &refusal));
+    let stage = Stage::new();
+    std::fs::create_dir_all(stage.home()).unwrap();
+    let fallback = json!([{"base_url": also.base_url(), "model": "other"}]);
+    std::fs::write(stage.home().join("config.yaml"), format!("fallback_providers: {fallback}\n")).unwrap();
+    let run = ask(&stage, Wire::ChatCompletions, &broken, &["-q", "hello"], &[]);
+    assert_eq!(run.exit, 4, "{}", run.err);
+    let told = run.out.to_lowercase();
+    assert!(told.contains("spending limit"), "{told}");
+    assert!(!told.contains("rate limit") && !told.contains("key is invalid"), "{told}");
+}
+
+#[test]
+fn a_limit_on_spending_stops_before_the_next_call() {
+    let server = ModelServer::start([Reply::text("Dear.").usage(100_000, 1_000), Reply::text("Never.")]);
+    let stage = Stage::new();
+    std::fs::create_dir_all(stage.home()).unwrap();
+    let vendor = json!({"base_url": server.base_url(), "dialect": "chat_completions", "auth": "none",
+        "model": "dear", "models": [{"name": "dear", "prices": {"input": 3.0, "output": 15.0}}]});
+    let config =
+        format!("providers: {}\nspending: {{session_max_usd: 0.3}}\n", json!({"dear-vendor": vendor}));
+    std::fs::write(stage.home().join("config.yaml"), config).unwrap();
+    let asked = |more: &[&str]| stage.run(&[&["chat", "--provider", "dear-vendor"], more].concat());
+    let first = asked(&["-q", "one"]);
+    assert_eq!((first.exit, first.out.trim()), (0, "Dear."), "{}", first.err);
+    let second = asked(&["--continue", "-q", "two"]);
+    assert_eq!(second.exit, 3, "{}", second.err);
+    assert!(second.out.contains("spending limit") && second.out.contains("$0.31"), "{}", second.out);
+    assert_eq!(server.requests().len(), 1, "nothing was asked");
+    let usage = stage.run(&["usage", "--by", "model"]);
+    assert!(usage.out.contains("dear-vendor dear") && usage.out.contains("$0.31"), "{}", usage.out);
+}
