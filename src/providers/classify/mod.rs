@@ -164,6 +164,7 @@ fn class_of(status: Option<u16>, said: &Said) -> FailureClass {
         Some(FailureClass::Auth) => words::of_refusal(&text, status).unwrap_or(FailureClass::Auth),
         Some(class) => class,
     };
+    let class = if class == FailureClass::Billing && said.resets { FailureClass::RateLimit } else { class };
     let upstream = said.upstream || words::is_upstream(&text);
     if class == FailureClass::RateLimit && upstream { FailureClass::UpstreamRateLimit } else { class }
 }
@@ -194,3 +195,5 @@ pub fn cut(text: &str, chars_max: usize) -> String {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod vendors_tests;
