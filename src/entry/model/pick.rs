@@ -46,6 +46,11 @@ pub fn run(
         (None, provider) => chosen(provider.as_deref(), loaded, catalogue)?,
     };
     if let Some(provider) = &provider {
+        // An address that belongs to the provider before would lead the new one there.
+        let other = loaded.config.model.provider.as_ref() != Some(provider) && provider != CUSTOM;
+        if other && loaded.config.model.base_url.is_some() {
+            config::set("model.base_url", "", start, out)?;
+        }
         config::set("model.provider", provider, start, out)?;
     }
     config::set("model.default", &model, start, out)?;

@@ -71,6 +71,14 @@ fn a_pick_is_written_down_and_nothing_else_moves() {
 }
 
 #[test]
+fn a_pick_of_another_provider_leaves_the_old_address() {
+    let (folder, start) = home("model:\n  base_url: http://127.0.0.1:9/v1\n  default: m\n");
+    model(&start, &["pick", "x", "--provider", "groq"]).0.unwrap();
+    let text = std::fs::read_to_string(folder.path().join("config.yaml")).unwrap();
+    assert!(!text.contains("127.0.0.1") && text.contains("provider: groq"), "{text}");
+}
+
+#[test]
 fn a_test_says_what_came_of_it() {
     let (_folder, start) = home("");
     let (exit, told) = model(&start, &["test", "--provider", "offline", "--json"]);

@@ -486,6 +486,12 @@ fn vendors_documented_failures_are_told_apart() {
         ),
         ("cloudflare", 524, "<html><title>A timeout occurred</title></html>", C::Timeout),
         ("github", 403, r#"{"message":"You have exceeded a secondary rate limit."}"#, C::RateLimit),
+        (
+            "openai",
+            401,
+            r#"{"error":{"message":"You didn't provide a key.","type":"invalid_request_error","code":null}}"#,
+            C::Auth,
+        ),
     ] {
         let found = response(status, &[], body, Micros(0)).class;
         if found != class {
