@@ -59,6 +59,10 @@ pub fn run(
 
 /// Whose model this is, as far as it can be told without asking anybody.
 fn owner(model: &str, loaded: &Loaded, catalogue: &Catalogue) -> Option<String> {
+    // A key for somebody else makes it nobody else's model.
+    if let Some(owner) = catalogue.headings().find(|heading| heading.owns(model)) {
+        return Some(owner.name);
+    }
     let store = Store::of(loaded.home.root());
     let variables = |name: &str| engine::key(loaded, name);
     let wanted = Wanted { model: Some(model.to_owned()), ..Wanted::default() };
