@@ -11,7 +11,7 @@ use std::ops::Range;
 use aho_corasick::AhoCorasick;
 use regex::Regex;
 
-use super::{Config, Environment, KEYS};
+use super::{Config, Environment, KEYS, Secret};
 
 /// What stands in the place of a secret.
 pub const REDACTED: &str = "«redacted»";
@@ -70,13 +70,19 @@ impl Redactor {
     /// Takes out the secrets of the configuration and of the environment, unless the configuration
     /// says that nothing is taken out.
     pub fn of(config: &Config, environment: &Environment) -> Self {
+        Self::knowing(config, environment, &[])
+    }
+
+    /// As [`Redactor::of`], with secrets that are kept elsewhere.
+    pub fn knowing(config: &Config, environment: &Environment, more: &[Secret]) -> Self {
         if !config.security.redact_secrets {
             return Self::off();
         }
         let process = environment.process().filter(|(name, _)| names_a_secret(name));
         let dotenv = environment.dotenv().filter(|(name, _)| names_a_secret(name) || !names_a_setting(name));
         let variables = process.chain(dotenv).map(|(_, value)| value);
-        Self::new(variables.chain(config.model.api_key.iter().map(|key| key.reveal())))
+        let kept = config.model.api_key.iter().chain(more).map(Secret::reveal);
+        Self::new(variables.chain(kept))
     }
 
     /// Takes out these secrets, those of them that are long enough, and the well-known shapes.

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use super::{
-    Exit, Failure, Out, Start, chat, completions, config, doctor, explain, export, log, projections, replay,
-    search, sessions, usage,
+    Exit, Failure, Out, Start, auth, chat, completions, config, doctor, explain, export, log, model,
+    projections, replay, search, sessions, usage,
 };
 
 /// An always-on AI agent that sets everything it does in stone.
@@ -41,6 +41,8 @@ pub enum Command {
     Sessions(sessions::Sessions),
     Search(search::Search),
     Config(config::ConfigCommand),
+    Model(model::Model),
+    Auth(auth::Auth),
     Doctor(doctor::Doctor),
     Explain(explain::Explain),
     Log(log::LogCommand),
@@ -62,6 +64,8 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Chat(arguments) => chat::run(&arguments, &start),
         Command::Sessions(arguments) => sessions::run(&arguments, &start, &mut out),
         Command::Search(arguments) => search::run(&arguments, &start, &mut out),
+        Command::Model(arguments) => model::run(&arguments, &start, &mut out),
+        Command::Auth(arguments) => auth::run(&arguments, &start, &mut out),
         Command::Config(arguments) => config::run(&arguments, &start, &mut out),
         Command::Doctor(arguments) => doctor::run(&arguments, &start, &mut out),
         Command::Explain(arguments) => explain::run(&arguments, &start, &mut out),

@@ -158,7 +158,11 @@ fn as_json(setting: &Setting) -> serde_json::Value {
     })
 }
 
-fn set(path: &str, value: &str, start: &Start, out: &mut Out) -> Result<(), Failure> {
+/// Changes one setting in the file, and says what it is then.
+///
+/// # Errors
+/// The setting or the value is not known, or the file cannot be edited.
+pub fn set(path: &str, value: &str, start: &Start, out: &mut Out) -> Result<(), Failure> {
     let file = start.home.config_file();
     let text = match std::fs::read_to_string(&file) {
         Ok(text) => text,

@@ -5,6 +5,7 @@
 //! [`Failure`], printed as `error:`, `caused by:` and `hint:`; how a process ends is an [`Exit`].
 //! What a subcommand does is done elsewhere; nothing here decides.
 
+mod auth;
 pub mod chat;
 pub mod cli;
 mod completions;
@@ -17,6 +18,7 @@ mod explain;
 mod export;
 mod failure;
 mod log;
+mod model;
 mod model_table;
 mod out;
 mod projections;

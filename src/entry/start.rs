@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use super::Failure;
-use crate::config::{self, Environment, Home, Loaded, Override};
+use crate::config::{self, Environment, Home, Loaded, Override, Redactor, Secret};
+use crate::providers::credentials::{Entry, Store};
 
 /// The home that this process works on.
 #[derive(Clone, Debug)]
@@ -38,6 +39,13 @@ impl Start {
     /// # Errors
     /// When something in it is wrong.
     pub fn load(&self, overrides: &[Override]) -> Result<Loaded, config::Error> {
-        config::load(self.home.clone(), self.environment()?, overrides)
+        let mut loaded = config::load(self.home.clone(), self.environment()?, overrides)?;
+        // Who needs the credentials says what is wrong with them; here they are only not to be seen.
+        let entries = Store::of(self.home.root()).read().unwrap_or_default();
+        let secrets: Vec<Secret> = entries.iter().flat_map(Entry::secrets).collect();
+        if !secrets.is_empty() {
+            loaded.redactor = Redactor::knowing(&loaded.config, &loaded.environment, &secrets);
+        }
+        Ok(loaded)
     }
 }

@@ -57,6 +57,10 @@ pub struct Chat {
     #[arg(long, value_name = "URL")]
     pub base_url: Option<String>,
 
+    /// Wire format to speak, whatever provider and address say (setting `model.api_mode`).
+    #[arg(long, value_name = "FORMAT")]
+    pub api_mode: Option<String>,
+
     /// Run command lines without asking; what is forbidden stays forbidden.
     #[arg(long)]
     pub yolo: bool,
@@ -133,10 +137,11 @@ impl Chat {
     /// For a value that the setting does not take.
     pub fn overrides(&self) -> Result<Vec<Override>, Failure> {
         let yolo = self.yolo.then(|| "off".to_owned());
-        let given: [(&'static Key, &'static str, Option<&String>); 5] = [
+        let given: [(&'static Key, &'static str, Option<&String>); 6] = [
             (&keys::MODEL, "--model", self.model.as_ref()),
             (&keys::PROVIDER, "--provider", self.provider.as_ref()),
             (&keys::BASE_URL, "--base-url", self.base_url.as_ref()),
+            (&keys::API_MODE, "--api-mode", self.api_mode.as_ref()),
             (&keys::MAX_TURNS, "--max-turns", self.max_turns.as_ref()),
             (&keys::APPROVALS, "--yolo", yolo.as_ref()),
         ];

@@ -6,6 +6,8 @@ use herm_schema::events::Prices;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::providers::dialects::ListedModel;
+
 /// One vendor: an endpoint, what it speaks, how it knows us, and what it has.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -151,6 +153,25 @@ fn bearer() -> String {
 
 const fn yes() -> bool {
     true
+}
+
+impl Model {
+    /// One that only the vendor's own list knows.
+    pub fn listed(listed: ListedModel) -> Self {
+        Self {
+            name: listed.name,
+            context_window: listed.context_window_tokens,
+            output_max: listed.output_tokens_max,
+            prices: None,
+            images: listed.images,
+            tools: None,
+            reasoning: None,
+            dialect: None,
+            as_of: None,
+            own_window: false,
+            own_prices: false,
+        }
+    }
 }
 
 impl Vendor {

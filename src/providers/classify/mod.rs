@@ -4,6 +4,7 @@
 //! setting, a 500 a prompt that is too long. What the class allows is not decided here but in
 //! [`herm_replay::reducer::failure`]. Words are data: [`words`].
 
+mod codes;
 mod redact;
 mod retry_after;
 mod said;
@@ -26,6 +27,9 @@ const MESSAGE_CHARS_MAX: usize = 600;
 
 /// Statuses of answers that a limit is the reason of.
 const LIMITED: [u16; 4] = [429, 498, 503, 529];
+
+/// Statuses that tell more than a code that only says that something is wrong.
+const PLAIN: [u16; 9] = [401, 402, 403, 404, 408, 410, 429, 503, 529];
 
 /// Which part of a call took too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,7 +142,10 @@ fn failure(status: Option<u16>, said: &Said, wait: Option<Duration>) -> ModelFai
 
 fn class_of(status: Option<u16>, said: &Said) -> FailureClass {
     let text = said.message.to_lowercase();
-    let by_code = said.codes.iter().find_map(|code| words::of_code(code));
+    let is_vague =
+        |class: &FailureClass| matches!(class, FailureClass::ServerError | FailureClass::FormatError);
+    let known = || said.codes.iter().filter_map(|code| codes::of_code(code));
+    let by_code = known().find(|class| !is_vague(class)).or_else(|| known().next());
     // Too large for the limit of a minute: waiting never helps, a smaller request does.
     if words::is_too_large_for_a_minute(&text) {
         return FailureClass::PayloadTooLarge;
@@ -154,7 +161,10 @@ fn class_of(status: Option<u16>, said: &Said) -> FailureClass {
         Some(FailureClass::RateLimit) | None if limited => words::of_limit(&text),
         // These codes say only that something is wrong, or are used for many things.
         Some(FailureClass::ServerError | FailureClass::FormatError | FailureClass::ModelNotFound) | None => {
+            let plain =
+                status.filter(|status| PLAIN.contains(status) && by_code.as_ref().is_none_or(is_vague));
             words::of_text(&text, status)
+                .or_else(|| plain.map(|status| of_status(status, said)))
                 .or(by_code)
                 .or_else(|| status.map(|status| of_status(status, said)))
                 .unwrap_or(FailureClass::Unknown)
@@ -164,6 +174,7 @@ fn class_of(status: Option<u16>, said: &Said) -> FailureClass {
         Some(FailureClass::Auth) => words::of_refusal(&text, status).unwrap_or(FailureClass::Auth),
         Some(class) => class,
     };
+    let class = if class == FailureClass::Billing && said.resets { FailureClass::RateLimit } else { class };
     let upstream = said.upstream || words::is_upstream(&text);
     if class == FailureClass::RateLimit && upstream { FailureClass::UpstreamRateLimit } else { class }
 }
@@ -194,3 +205,5 @@ pub fn cut(text: &str, chars_max: usize) -> String {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod vendors_tests;

@@ -14,6 +14,8 @@ pub(super) struct Said {
     pub upstream: bool,
     /// A web page instead of an answer.
     pub is_page: bool,
+    /// It says when it will be otherwise, so it is no bill.
+    pub resets: bool,
 }
 
 impl Said {
@@ -53,10 +55,12 @@ impl Said {
         if let Some(raw) = raw.map(|raw| raw.as_str().map_or_else(|| raw.to_string(), str::to_owned)) {
             message = format!("{message}: {raw}");
         }
+        let resets = ["resets_in_seconds", "resets_at"];
+        let resets = resets.iter().any(|name| error.get(name).is_some_and(|value| !value.is_null()));
         if message.is_empty() && !value.is_null() {
             message = value.to_string();
         }
-        Self { codes, message, status, upstream, is_page: false }
+        Self { codes, message, status, upstream, is_page: false, resets }
     }
 
     /// AWS names the error in a header.

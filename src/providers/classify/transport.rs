@@ -5,8 +5,11 @@ use serde_json::Value;
 
 use super::{MESSAGE_CHARS_MAX, TransportFailure, cut, reported, transport, words};
 
+/// Makes a failure of what was said.
+type Meaning = fn(String) -> TransportFailure;
+
 /// What is looked for, and what it means; in the order in which it is asked. Lower case.
-const SIGNS: &[(&[&str], fn(String) -> TransportFailure)] = &[
+const SIGNS: &[(&[&str], Meaning)] = &[
     (&["econnrefused", "connection refused", "actively refused"], |_| TransportFailure::Refused),
     (
         &[

@@ -151,7 +151,11 @@ fn endpoints(
     if target.keys.is_empty() {
         return Ok(vec![(String::new(), open(Arc::new(Nothing))?)]);
     }
-    target.keys.iter().map(|key| Ok((key.fingerprint.clone(), open(authorize(key, target, at)?)?))).collect()
+    target
+        .keys
+        .iter()
+        .map(|key| Ok((key.fingerprint.clone(), open(authorize(key, target, &mode.dialect, at)?)?)))
+        .collect()
 }
 
 /// The address; where an Anthropic endpoint is named as people copy it, with the version it lacks.
@@ -163,8 +167,13 @@ fn address(target: &Target, dialect: &dyn Dialect) -> String {
     url.to_owned()
 }
 
-fn authorize(key: &HeldKey, target: &Target, at: Sources<'_>) -> Result<Arc<dyn Authorize>, Error> {
-    let scheme = scheme(key, &target.vendor);
+fn authorize(
+    key: &HeldKey,
+    target: &Target,
+    dialect: &str,
+    at: Sources<'_>,
+) -> Result<Arc<dyn Authorize>, Error> {
+    let scheme = scheme(key, &target.vendor, dialect);
     match &key.kind {
         Kind::Known(secret) => {
             // What belongs to the second key bears its number.
@@ -187,9 +196,24 @@ fn authorize(key: &HeldKey, target: &Target, at: Sources<'_>) -> Result<Arc<dyn 
     }
 }
 
-fn scheme(key: &HeldKey, vendor: &Vendor) -> String {
-    let own = key.variable.as_ref().and_then(|variable| vendor.auth_of.get(variable));
-    own.unwrap_or(&vendor.auth).clone()
+/// How an endpoint of a wire format usually wants its key.
+const USUAL_AUTH: [(&str, &str); 4] = [
+    ("anthropic_messages", "header:x-api-key"),
+    ("gemini", "header:x-goog-api-key"),
+    ("chat_completions", "bearer"),
+    ("responses", "bearer"),
+];
+
+/// The variable's own scheme, else the vendor's; where the vendor is spoken to in a wire format that
+/// is not its own, what is usual there, unless it is signed or fetched in ways of its own.
+fn scheme(key: &HeldKey, vendor: &Vendor, dialect: &str) -> String {
+    if let Some(own) = key.variable.as_ref().and_then(|variable| vendor.auth_of.get(variable)) {
+        return own.clone();
+    }
+    let foreign = canonical(&vendor.dialect) != dialect;
+    let plain = vendor.auth == "bearer" || vendor.auth.starts_with("header:");
+    let usual = USUAL_AUTH.iter().find(|(name, _)| *name == dialect).filter(|_| foreign && plain);
+    usual.map_or_else(|| vendor.auth.clone(), |(_, scheme)| (*scheme).to_owned())
 }
 
 fn build(

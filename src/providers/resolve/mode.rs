@@ -53,11 +53,14 @@ pub(super) fn choose(asked: &Asked<'_>) -> Mode {
     if let Some(own) = vendor.model(model).and_then(|model| model.dialect.as_deref()) {
         return Mode::new(canonical(own), format!("provider `{}` serves `{model}` in it", vendor.name));
     }
+    let place = Place::of(asked.base_url);
+    if let Some(what) = place.is_compatible() {
+        return Mode::new(CHAT, format!("the address says so: {what}"));
+    }
     let own = canonical(&vendor.dialect);
     if own != CHAT {
         return Mode::new(own, format!("provider `{}` speaks it", vendor.name));
     }
-    let place = Place::of(asked.base_url);
     if let Some((dialect, what)) = place.tells() {
         return Mode::new(dialect, format!("the address says so: {what}"));
     }
@@ -119,15 +122,23 @@ impl Place {
         if codex && (host == "chatgpt.com" || host.ends_with(".chatgpt.com")) {
             return Some((RESPONSES, "it is the Codex endpoint of ChatGPT".to_owned()));
         }
-        let google = host == "generativelanguage.googleapis.com"
-            || host == "aiplatform.googleapis.com"
-            || host.ends_with("-aiplatform.googleapis.com");
-        // Google serves chat completions too, at a path that says so.
-        let compatible = path.ends_with("/openai") || path.contains("/endpoints/openapi");
-        if google && !compatible {
+        if self.is_google() {
             return by_host(GEMINI);
         }
         None
+    }
+
+    fn is_google(&self) -> bool {
+        self.host == "generativelanguage.googleapis.com"
+            || self.host == "aiplatform.googleapis.com"
+            || self.host.ends_with("-aiplatform.googleapis.com")
+    }
+
+    /// Google serves chat completions too, at paths that say so.
+    fn is_compatible(&self) -> Option<String> {
+        let paths = ["/openai", "/endpoints/openapi"];
+        let path = paths.iter().find(|path| self.path.ends_with(*path)).filter(|_| self.is_google());
+        path.map(|path| format!("the path ends in `{path}`"))
     }
 
     fn is_openai(&self) -> bool {
@@ -172,6 +183,8 @@ mod tests {
         assert_eq!(mode(None, "openai-codex", "", "gpt-5.1-codex").0, RESPONSES);
         assert_eq!(mode(None, "bedrock", "", "m").0, BEDROCK);
         assert_eq!(mode(None, "gemini", "", "m").0, GEMINI);
+        let compatible = "https://generativelanguage.googleapis.com/v1beta/openai/";
+        assert_eq!(mode(None, "gemini", compatible, "m").0, CHAT);
         assert_eq!(mode(None, "xai", "", "grok-4").0, RESPONSES);
         assert_eq!(mode(None, "opencode-zen", "", "claude-sonnet-4-6").0, ANTHROPIC);
         assert_eq!(mode(None, "openrouter", "", "openai/gpt-5.4").0, CHAT);
@@ -194,6 +207,7 @@ mod tests {
                 GEMINI,
             ),
             ("https://generativelanguage.googleapis.com/v1beta/openai", CHAT),
+            ("https://eu-aiplatform.googleapis.com/v1/projects/p/locations/l/endpoints/openapi", CHAT),
             ("https://api.anthropic.com.evil.example/v1", CHAT),
             ("https://notbedrock-runtime.eu.amazonaws.com", CHAT),
             ("https://chatgpt.com/", CHAT),
