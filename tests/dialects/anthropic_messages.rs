@@ -181,7 +181,7 @@ fn image(block: &Value) -> Result<(), String> {
     ensure!(source["type"] == "base64", "image source {source}");
     ensure!(IMAGE_TYPES.contains(&source["media_type"].as_str().unwrap_or_default()), "media_type");
     ensure!(
-        source["data"].as_str().is_some_and(|data| !data.is_empty() && data.len() % 4 == 0),
+        source["data"].as_str().is_some_and(|data| !data.is_empty() && data.len().is_multiple_of(4)),
         "image data"
     );
     Ok(())

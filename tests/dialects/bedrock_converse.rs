@@ -162,6 +162,6 @@ fn messages(body: &Value, has_tools: bool, points: &mut usize) -> Result<(), Str
 fn image(inner: &Value) -> Result<(), String> {
     ensure!(FORMATS.contains(&inner["format"].as_str().unwrap_or_default()), "format {}", inner["format"]);
     let bytes = inner["source"]["bytes"].as_str().unwrap_or_default();
-    ensure!(!bytes.is_empty() && bytes.len() % 4 == 0, "image bytes");
+    ensure!(!bytes.is_empty() && bytes.len().is_multiple_of(4), "image bytes");
     Ok(())
 }

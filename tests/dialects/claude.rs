@@ -2,15 +2,23 @@
 
 use std::sync::Arc;
 
+use herm::config::Secret;
 use herm::providers::dialects::Dialect;
 use herm::providers::dialects::anthropic_messages::{AnthropicMessages, BINDING_BETA, Host, Quirks};
 use herm::providers::dialects::bedrock_converse::BedrockConverse;
-use herm::providers::{Image, LoadedMessage, LoadedRequest, ToolDefinition};
+use herm::providers::http::HttpProvider;
+use herm::providers::http::auth::{Authorize, AwsKeys, SigV4, anthropic};
+use herm::providers::{
+    Answer, CallContext, Deadlines, Image, LoadedMessage, LoadedRequest, Provider, ToolDefinition,
+};
 use herm_replay::reducer::request::{Call, RequestOptions};
 use herm_schema::JsonText;
-use herm_schema::events::{CacheTtl, ModelChoice, ProviderExtras, ReasoningEffort};
+use herm_schema::events::{CacheTtl, Finish, ModelChoice, ProviderExtras, ReasoningEffort};
 use proptest::prelude::*;
 use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
 
 use super::{anthropic_messages, bedrock_converse};
 
@@ -235,4 +243,80 @@ fn the_readings_refuse_what_the_vendors_refuse() {
     ] {
         refused(&BedrockConverse::default(), bedrock_converse::check, from, to);
     }
+}
+
+/// Answers one request with `body` and gives back what was asked.
+async fn served(listener: TcpListener, content_type: &str, body: &str) -> String {
+    let (mut socket, _) = listener.accept().await.unwrap();
+    let mut asked = Vec::new();
+    loop {
+        socket.read_buf(&mut asked).await.unwrap();
+        let text = String::from_utf8_lossy(&asked).to_ascii_lowercase();
+        let Some((head, sent)) = text.split_once("\r\n\r\n") else { continue };
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
+        if sent.len() >= length.parse().unwrap() {
+            break;
+        }
+    }
+    let head = format!("HTTP/1.1 200 OK\r\ncontent-type: {content_type}\r\nconnection: close\r\n\r\n");
+    socket.write_all(head.as_bytes()).await.unwrap();
+    socket.write_all(body.as_bytes()).await.unwrap();
+    String::from_utf8(asked).unwrap()
+}
+
+/// One call over a real socket: what was asked, and the answer.
+async fn called(
+    (dialect, auth): (Arc<dyn Dialect>, Arc<dyn Authorize>),
+    (content_type, body): (&str, &str),
+) -> (String, Answer) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let provider = HttpProvider::new(&address, auth, dialect).unwrap();
+    let request = LoadedRequest {
+        choice: ModelChoice { stream: false, ..ModelChoice::new("p", "anthropic.claude-opus-4-6-v1:0", "d") },
+        system: None,
+        tools: vec![],
+        messages: vec![LoadedMessage::user("hi")],
+        output_tokens_max: 100,
+        options: RequestOptions::default(),
+    };
+    let context = CallContext {
+        cancel: CancellationToken::new(),
+        deadlines: Deadlines::default(),
+        show: Arc::new(|_| {}),
+    };
+    let (asked, answer) =
+        tokio::join!(served(listener, content_type, body), provider.call(&request, context));
+    (asked, answer.unwrap())
+}
+
+#[tokio::test]
+async fn anthropic_is_called_over_a_socket() {
+    let stream = include_str!("../src/providers/dialects/anthropic_messages/fixtures/text.txt");
+    let auth = anthropic::auth(Secret::new("sk-ant-api03-x"));
+    let (asked, answer) =
+        called((Arc::new(AnthropicMessages::default()), auth), ("text/event-stream", stream)).await;
+    assert!(asked.starts_with("POST /v1/messages HTTP/1.1\r\n"), "{asked}");
+    assert!(asked.contains("\r\nx-api-key: sk-ant-api03-x\r\n"), "{asked}");
+    assert!(asked.contains("\r\nanthropic-version: 2023-06-01\r\n"), "{asked}");
+    assert_eq!((answer.message.text.as_str(), answer.finish), ("Héllo 你好!", Finish::Stop));
+}
+
+#[tokio::test]
+async fn bedrock_is_called_over_a_socket_and_the_call_is_signed() {
+    let whole = include_str!("../src/providers/dialects/bedrock_converse/fixtures/whole.txt");
+    let keys = AwsKeys {
+        access_key_id: Secret::new("AKIDEXAMPLE"),
+        secret_access_key: Secret::new("secret"),
+        session_token: Some(Secret::new("token")),
+    };
+    let auth = Arc::new(SigV4::bedrock(keys, "eu-central-1"));
+    let (asked, answer) =
+        called((Arc::new(BedrockConverse::default()), auth), ("application/json", whole)).await;
+    let path = "POST /model/anthropic.claude-opus-4-6-v1%3A0/converse HTTP/1.1\r\n";
+    assert!(asked.starts_with(path), "{asked}");
+    let signed = "SignedHeaders=content-type;host;x-amz-date;x-amz-security-token, Signature=";
+    assert!(asked.contains(signed) && asked.contains("/eu-central-1/bedrock/aws4_request"), "{asked}");
+    assert!(asked.contains("\r\nx-amz-security-token: token\r\n"), "{asked}");
+    assert_eq!((answer.message.text.as_str(), answer.finish), ("Looking.", Finish::ToolCalls));
 }

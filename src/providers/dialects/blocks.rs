@@ -93,7 +93,11 @@ impl Blocks {
         if more.is_empty() {
             return Ok(());
         }
-        if !matches!(self.get(index), Some(Block::Text { .. })) {
+        // What is shown is kept in the order in which it was shown, so a block is not gone back to.
+        let is_text = |block: &Block| matches!(block, Block::Text { text, .. } if !text.is_empty());
+        let newest = self.blocks.iter().rposition(is_text);
+        let known = matches!(self.get(index), Some(Block::Text { .. }));
+        if !known || self.at.get(&index).copied() < newest {
             self.begin_text(index)?;
         }
         let at = self.at.get(&index).copied().unwrap_or_default();

@@ -295,6 +295,20 @@ fn ends_that_are_no_answer_are_failures_and_cut_ones_are_told() {
 }
 
 #[test]
+fn what_is_shown_is_kept_in_the_order_in_which_it_was_shown() {
+    // Found by fuzzing: a block that was gone back to was kept before what was shown before it.
+    let delta = |index: u64, text: &str| {
+        let delta = json!({"type": "text_delta", "text": text});
+        format!("data: {}\n\n", json!({"type": "content_block_delta", "index": index, "delta": delta}))
+    };
+    let end = json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}});
+    let bytes = delta(1, "a") + &delta(2, "b") + &delta(1, "c") + &format!("data: {end}\n\n");
+    assert_eq!(read(&bytes).unwrap().message.text, "abc");
+    // And white space in front was kept or not, by where the bytes were cut.
+    assert_eq!(read("\u{c}[]").unwrap_err().class, read("[]").unwrap_err().class);
+}
+
+#[test]
 fn errors_inside_of_a_success_are_failures() {
     let of = |body: &str| read(body).unwrap_err().class;
     let error = json!({"type":"error","error":{"type":"rate_limit_error","message":"slow down"}});

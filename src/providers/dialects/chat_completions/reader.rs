@@ -99,8 +99,11 @@ impl Reader {
 impl AnswerReader for Reader {
     fn feed(&mut self, bytes: &[u8]) -> Result<Progress, ModelFailure> {
         let mut progress = Progress::default();
+        let mut bytes = bytes;
         if let Form::Unknown = self.form {
-            let Some(first) = bytes.iter().find(|byte| !byte.is_ascii_whitespace()) else {
+            // Left out also where more follows at once, or where the bytes are cut would matter.
+            bytes = bytes.trim_ascii_start();
+            let Some(first) = bytes.first() else {
                 return Ok(progress);
             };
             self.form = match first {
