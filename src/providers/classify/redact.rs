@@ -49,7 +49,7 @@ mod tests {
     fn neither_our_key_nor_what_looks_like_one_is_left() {
         let key = Secret::new("plainkey-1234\n");
         let text = format!("bad key plainkey-1234, or sk-{}, or Bearer {}", "abcdefgh1234", "zyxwvut98765");
-        let out = redact(&text, &[key.clone()]);
+        let out = redact(&text, std::slice::from_ref(&key));
         assert_eq!(out, format!("bad key [{}], or sk-[redacted], or Bearer [redacted]", key.fingerprint()));
     }
 
