@@ -75,7 +75,7 @@ pub fn data_url(url: &str) -> Result<(), String> {
 pub fn base64(text: &str) -> Result<(), String> {
     let body = text.trim_end_matches('=');
     let fits = |char: char| char.is_ascii_alphanumeric() || matches!(char, '+' | '/');
-    let whole = text.len() % 4 == 0 && text.len() - body.len() <= 2;
+    let whole = text.len().is_multiple_of(4) && text.len() - body.len() <= 2;
     ensure(!body.is_empty() && whole && body.chars().all(fits), format!("`{text}` is not base64"))
 }
 

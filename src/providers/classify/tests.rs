@@ -166,7 +166,8 @@ fn messages_say_what_the_server_said_and_are_bounded() {
 fn what_gemini_and_responses_say_is_understood() {
     let class =
         |status: u16, body: serde_json::Value| response(status, &[], &body.to_string(), Micros(0)).class;
-    let of_gemini = |status: &str, message: &str| serde_json::json!({"error":{"code":400,"status":status,"message":message}});
+    let of_gemini =
+        |status: &str, message: &str| json!({"error":{"code":400,"status":status,"message":message}});
     let key = of_gemini("INVALID_ARGUMENT", "API key not valid. Please pass a valid API key.");
     assert_eq!(class(400, key), FailureClass::Auth);
     for said in [
@@ -175,7 +176,7 @@ fn what_gemini_and_responses_say_is_understood() {
     ] {
         assert_eq!(class(400, of_gemini("INVALID_ARGUMENT", said)), FailureClass::ThinkingSignature);
     }
-    let of_openai = |code: &str, message: &str| serde_json::json!({"error":{"code":code,"message":message}});
+    let of_openai = |code: &str, message: &str| json!({"error":{"code":code,"message":message}});
     let lonely = "Item 'rs_1' of type 'reasoning' was provided without its required following item.";
     assert_eq!(class(400, of_openai("invalid_request_error", lonely)), FailureClass::InvalidEncryptedContent);
     assert_eq!(class(503, of_openai("server_is_overloaded", "busy")), FailureClass::Overloaded);
