@@ -292,7 +292,7 @@ async fn called(
 
 #[tokio::test]
 async fn anthropic_is_called_over_a_socket() {
-    let stream = include_str!("../src/providers/dialects/anthropic_messages/fixtures/text.txt");
+    let stream = include_str!("../../src/providers/dialects/anthropic_messages/fixtures/text.txt");
     let auth = anthropic::auth(Secret::new("sk-ant-api03-x"));
     let (asked, answer) =
         called((Arc::new(AnthropicMessages::default()), auth), ("text/event-stream", stream)).await;
@@ -304,7 +304,7 @@ async fn anthropic_is_called_over_a_socket() {
 
 #[tokio::test]
 async fn bedrock_is_called_over_a_socket_and_the_call_is_signed() {
-    let whole = include_str!("../src/providers/dialects/bedrock_converse/fixtures/whole.txt");
+    let whole = include_str!("../../src/providers/dialects/bedrock_converse/fixtures/whole.txt");
     let keys = AwsKeys {
         access_key_id: Secret::new("AKIDEXAMPLE"),
         secret_access_key: Secret::new("secret"),

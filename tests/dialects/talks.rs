@@ -183,7 +183,8 @@ fn where_everything_fails_the_person_is_told_of_the_first_failure_in_plain_words
     std::fs::write(stage.home().join("config.yaml"), format!("fallback_providers: {fallback}\n")).unwrap();
     let run = ask(&stage, Wire::ChatCompletions, &broken, &["-q", "hello"], &[]);
     assert_eq!(run.exit, 4, "{}", run.err);
-    let told = run.out.to_lowercase();
+    assert_eq!(run.out, "", "a failure is no answer");
+    let told = run.err.to_lowercase();
     assert!(told.contains("spending limit"), "{told}");
     assert!(!told.contains("rate limit") && !told.contains("key is invalid"), "{told}");
 }
@@ -203,8 +204,8 @@ fn a_limit_on_spending_stops_before_the_next_call() {
     assert_eq!((first.exit, first.out.trim()), (0, "Dear."), "{}", first.err);
     let second = asked(&["--continue", "-q", "two"]);
     assert_eq!(second.exit, 3, "{}", second.err);
-    assert!(second.out.contains("spending limit") && second.out.contains("$0.31"), "{}", second.out);
+    assert!(second.out.contains("spending limit") && second.out.contains("$0.32"), "{}", second.out);
     assert_eq!(server.requests().len(), 1, "nothing was asked");
     let usage = stage.run(&["usage", "--by", "model"]);
-    assert!(usage.out.contains("dear-vendor dear") && usage.out.contains("$0.31"), "{}", usage.out);
+    assert!(usage.out.contains("dear-vendor dear") && usage.out.contains("$0.32"), "{}", usage.out);
 }
