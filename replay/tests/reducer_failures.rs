@@ -196,9 +196,35 @@ fn what_is_refused_is_left_out_once_and_never_in_a_loop() {
     }
 }
 
+/// A session whose model call shows an image.
+fn showing() -> Session {
+    let mut session = Session::open(policy());
+    let message = MessageReceived { attachments: image(), ..session.message("see this") };
+    session.ask(Command::Receive { message, visible_text: String::new() }).unwrap();
+    session.settle();
+    session
+}
+
+fn image() -> Vec<Attachment> {
+    let content = BlobRef::of(b"png");
+    vec![Attachment { content, media_type: "image/png".into(), name: "a.png".into() }]
+}
+
+#[test]
+fn what_is_too_large_loses_pixels_before_it_loses_words() {
+    let mut session = showing();
+    let action = fail(&mut session, FailureClass::PayloadTooLarge, None);
+    assert_eq!(action, FailureAction::ShrinkImages { side_px_max: 1_568 });
+    let mut session = calling(policy());
+    assert_eq!(fail(&mut session, FailureClass::PayloadTooLarge, None), FailureAction::Compress);
+}
+
 #[test]
 fn images_become_smaller_with_each_refusal_until_nothing_is_gained() {
     let mut session = calling(policy());
+    let action = fail(&mut session, FailureClass::ImageTooLarge, None);
+    assert_eq!(action, FailureAction::GiveUp, "there is no image to be made smaller");
+    let mut session = showing();
     for side_px_max in [1_568, 1_024, 512] {
         assert_eq!(
             fail(&mut session, FailureClass::ImageTooLarge, None),
@@ -372,12 +398,7 @@ fn nothing_auxiliary_begins_when_nothing_may_be_spent() {
 #[test]
 fn a_message_with_a_file_has_a_turn_of_its_own_also_under_steering() {
     let mut session = calling(Policy { busy: BusyPolicy::Interrupt, ..policy() });
-    let attachments = vec![Attachment {
-        content: BlobRef::of(b"png"),
-        media_type: "image/png".into(),
-        name: "a.png".into(),
-    }];
-    let message = MessageReceived { attachments, ..session.message("see this") };
+    let message = MessageReceived { attachments: image(), ..session.message("see this") };
     let events = session.ask(Command::Receive { message, visible_text: String::new() }).unwrap();
     assert!(matches!(&events[..], [Event::MessageReceived(_)]), "{events:?}");
 }

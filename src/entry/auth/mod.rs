@@ -13,7 +13,9 @@ use super::{Exit, Failure, Out, Start, engine};
 use crate::config::Loaded;
 use crate::providers::catalog::{Catalogue, Vendor};
 use crate::providers::credentials::{self, Entry, Held, Store};
-use crate::providers::resolve::{HeldKey, Sources, held};
+use crate::providers::resolve::{CUSTOM, HeldKey, Sources, held};
+use crate::runtime::models::Rest;
+use crate::runtime::{Clock, SystemClock};
 
 /// Add, list and remove the keys and tokens of providers.
 #[derive(Args, Debug)]
@@ -190,9 +192,12 @@ fn remove(
 
 fn reset(provider: &str, credential: Option<&str>, start: &Start, out: &mut Out) -> Result<(), Failure> {
     let catalogue = engine::catalogue(&start.load(&[])?)?;
-    let vendor = named(&catalogue, provider)?;
-    rests::reset(&start.home, &vendor.name, credential)?;
-    out.line(&format!("{} of {} may be used again", credential.unwrap_or("every key"), vendor.name))?;
+    let name = match provider.trim() {
+        CUSTOM => CUSTOM.to_owned(),
+        provider => named(&catalogue, provider)?.name,
+    };
+    rests::reset(&start.home, &name, credential)?;
+    out.line(&format!("{} of {name} may be used again", credential.unwrap_or("every key")))?;
     Ok(())
 }
 
@@ -200,33 +205,67 @@ fn status(provider: Option<&str>, json: bool, start: &Start, out: &mut Out) -> R
     let loaded = start.load(&[])?;
     let catalogue = engine::catalogue(&loaded)?;
     let only = provider.map(|name| named(&catalogue, name)).transpose()?.map(|vendor| vendor.name);
-    let rests = rests::of(&start.home)?;
-    let clock = Clockface::of(start);
+    let credentials = rests::of(&start.home)?;
+    let now = SystemClock.now();
     let names: Vec<String> = catalogue.names().map(str::to_owned).collect();
+    let mut shown = Vec::new();
     for name in names.into_iter().filter(|name| only.as_ref().is_none_or(|only| only == name)) {
         let Some(vendor) = catalogue.vendor(&name).map_err(|error| Failure::new(Exit::Config, error))? else {
             continue;
         };
         for key in keys(&vendor, &loaded, &catalogue)? {
-            let rest = rests.get(&key.fingerprint).filter(|rest| rest.until.0 > now());
-            if json {
-                let rest =
-                    rest.map(|rest| json!({"class": format!("{:?}", rest.class), "until_us": rest.until.0}));
-                out.json(&json!({
-                    "provider": vendor.name, "fingerprint": key.fingerprint, "place": key.place,
-                    "label": key.label, "rests": rest,
-                }))?;
-                continue;
-            }
-            let label = key.label.as_ref().map(|label| format!(" `{label}`")).unwrap_or_default();
-            let state = match rest {
-                Some(rest) => format!("rests until {} ({:?})", clock.minute(rest.until), rest.class),
-                None => "ready".to_owned(),
-            };
-            out.line(&format!("{} {}{label}: {}; {state}", vendor.name, key.fingerprint, key.place))?;
+            let rest = credentials.rest(&vendor.name, &key.fingerprint, now);
+            shown.push((vendor.name.clone(), key.fingerprint.clone()));
+            let (place, label) = (key.place.as_str(), key.label.as_deref());
+            Standing { provider: &vendor.name, fingerprint: &key.fingerprint, place, label, rest }
+                .show(json, start, out)?;
+        }
+    }
+    // Keys that rest and are not here any more, or belong to an address that no vendor has.
+    for (provider, fingerprint) in credentials.resting(now) {
+        let known = shown.iter().any(|(p, f)| p == provider && f == fingerprint);
+        if !known && only.as_ref().is_none_or(|only| only == provider) {
+            let rest = credentials.rest(provider, fingerprint, now);
+            Standing { provider, fingerprint, place: "known from the log", label: None, rest }
+                .show(json, start, out)?;
         }
     }
     Ok(())
+}
+
+/// A key and whether it can be used.
+struct Standing<'a> {
+    provider: &'a str,
+    fingerprint: &'a str,
+    place: &'a str,
+    label: Option<&'a str>,
+    rest: Option<Rest>,
+}
+
+impl Standing<'_> {
+    fn show(&self, json: bool, start: &Start, out: &mut Out) -> Result<(), Failure> {
+        let Self { provider, fingerprint, place, label, rest } = self;
+        if json {
+            let rest =
+                rest.map(|rest| json!({"class": format!("{:?}", rest.class), "until_us": rest.until.0}));
+            out.json(&json!({
+                "provider": provider, "fingerprint": fingerprint, "place": place, "label": label, "rests": rest,
+            }))?;
+            return Ok(());
+        }
+        let label = label.map(|label| format!(" `{label}`")).unwrap_or_default();
+        let state = match rest {
+            Some(rest) if rest.until.0 == i64::MAX => {
+                format!("rests until `herm auth reset` ({:?})", rest.class)
+            }
+            Some(rest) => {
+                format!("rests until {} ({:?})", Clockface::of(start).minute(rest.until), rest.class)
+            }
+            None => "ready".to_owned(),
+        };
+        out.line(&format!("{provider} {fingerprint}{label}: {place}; {state}"))?;
+        Ok(())
+    }
 }
 
 /// Every key for a vendor, as a model call would find them.
@@ -241,10 +280,6 @@ fn keys(vendor: &Vendor, loaded: &Loaded, catalogue: &Catalogue) -> Result<Vec<H
         keys_needed: false,
     };
     held(vendor, at).map_err(|error| Failure::new(Exit::Config, error))
-}
-
-fn now() -> i64 {
-    jiff::Timestamp::now().as_microsecond()
 }
 
 #[cfg(test)]

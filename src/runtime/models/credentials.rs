@@ -116,6 +116,12 @@ impl Credentials {
         rest.filter(|rest| rest.until > now).copied()
     }
 
+    /// Provider and fingerprint of every key that rests.
+    pub fn resting(&self, now: Micros) -> impl Iterator<Item = (&str, &str)> {
+        let resting = self.rests.iter().filter(move |(_, rest)| rest.until > now);
+        resting.map(|((provider, credential), _)| (provider.as_str(), credential.as_str()))
+    }
+
     /// The keys of `choice` that are ready, the best first.
     pub(super) fn route(
         &self,

@@ -1,6 +1,6 @@
 //! What is done about a failed model call: the cheapest step that may help. Reads flags, never words.
 //!
-//! In this order: a smaller context, a request without what was refused, a short wait, another key
+//! In this order: smaller pictures, a smaller context, a request without what was refused, a short wait, another key
 //! of the same provider, another model, a longer wait, nothing.
 
 use herm_schema::StreamPos;
@@ -67,6 +67,11 @@ pub fn remedy(
     };
     let limits = &policy.limits;
     let flags = flags(failure.class);
+    if failure.class == FailureClass::PayloadTooLarge
+        && let Some(action) = smaller_images(state)
+    {
+        return action;
+    }
     if flags.should_compress && may_compress(state) {
         return FailureAction::Compress;
     }
@@ -121,13 +126,22 @@ fn without(state: &SessionState, class: FailureClass) -> Option<FailureAction> {
         FailureClass::LlamaCppGrammarPattern => strip(Stripped::SchemaPatterns, left.schema_patterns),
         FailureClass::OauthLongContextBetaForbidden => strip(Stripped::LongContext, left.long_context),
         FailureClass::MultimodalToolContentUnsupported => strip(Stripped::ToolImages, left.tool_images),
-        FailureClass::ImageTooLarge => {
-            let now = left.image_side_px_max.unwrap_or(u32::MAX);
-            let side_px_max = IMAGE_SIDES_PX.into_iter().find(|side| *side < now)?;
-            Some(FailureAction::ShrinkImages { side_px_max })
-        }
+        FailureClass::ImageTooLarge => smaller_images(state),
         _ => None,
     }
+}
+
+/// The next smaller size of images, where there are any and there is one: pictures are most of what is
+/// large, and making them smaller loses nothing of what was said.
+fn smaller_images(state: &SessionState) -> Option<FailureAction> {
+    let image = |file: &Attachment| file.media_type.starts_with("image/");
+    let any = state.view.iter().any(|entry| match &entry.body {
+        Body::User { attachments, .. } => attachments.iter().any(image),
+        _ => false,
+    });
+    let now = state.without.image_side_px_max.unwrap_or(u32::MAX);
+    let side_px_max = IMAGE_SIDES_PX.into_iter().find(|side| any && *side < now)?;
+    Some(FailureAction::ShrinkImages { side_px_max })
 }
 
 /// The newest answer with reasoning items.
