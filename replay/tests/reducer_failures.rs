@@ -35,7 +35,7 @@ fn intent(session: &Session) -> StreamPos {
         Effect::CallModel { intent, .. } => Some(intent),
         _ => None,
     });
-    calls.expect("a model call is owed")
+    calls.unwrap()
 }
 
 /// Fails the running call; what is done about it.
@@ -401,4 +401,13 @@ fn a_message_with_a_file_has_a_turn_of_its_own_also_under_steering() {
     let message = MessageReceived { attachments: image(), ..session.message("see this") };
     let events = session.ask(Command::Receive { message, visible_text: String::new() }).unwrap();
     assert!(matches!(&events[..], [Event::MessageReceived(_)]), "{events:?}");
+}
+
+#[test]
+fn a_wait_that_ends_after_the_turns_time_is_not_begun() {
+    let limits = Limits { run_budget_us: Some(60_000_000), ..policy().limits };
+    let mut session = calling(Policy { limits, ..policy() });
+    assert!(matches!(fail(&mut session, FailureClass::RateLimit, Some(30)), FailureAction::Retry { .. }));
+    next_call(&mut session);
+    assert_eq!(fail(&mut session, FailureClass::RateLimit, Some(45)), FailureAction::GiveUp);
 }

@@ -79,10 +79,14 @@ pub fn remedy(
         return action;
     }
     let wait = backoff(limits, turn.route_attempts, stamp.seed).max(failure.retry_after_us.unwrap_or(0));
+    // What comes after the turn's time is up would not be asked any more.
+    let ready = stamp.now.plus(wait).since(turn.started_at);
+    let in_time = limits.run_budget_us.is_none_or(|budget_us| ready < budget_us);
     let may_wait = flags.retryable
         && !flags.should_compress
         && turn.route_attempts < limits.model_attempts_max
-        && wait <= RETRY_AFTER_MAX_US;
+        && wait <= RETRY_AFTER_MAX_US
+        && in_time;
     let retry = FailureAction::Retry { not_before: stamp.now.plus(wait) };
     let mut failed = turn.failed_keys.clone();
     failed.extend(running.credential.clone());
