@@ -359,19 +359,19 @@ fn a_title_is_owed_once_a_turn_is_answered_and_its_call_is_paid_for() {
     session.ask(Command::BeginAuxiliary(title_call())).unwrap();
     assert_eq!(owed(&session.state), [Effect::Title], "it is owed for as long as it is asked");
     let usage = Some(Usage { input: 100, output: 10, ..Usage::default() });
-    let outcome = AuxiliaryOutcome::Answered { text: "A talk".into(), usage, timings: Timings::default() };
+    let outcome =
+        AuxiliaryOutcome::Answered { text: "Title:  A   talk.".into(), usage, timings: Timings::default() };
     session
         .ask(Command::EndAuxiliary(AuxiliaryCallFinished { started: at, outcome: outcome.clone() }))
         .unwrap();
     assert_eq!(session.state.spending.spent, 200);
-    session.ask(Command::Titled { title: Some("  A   talk ".into()), by: TitledBy::Model }).unwrap();
-    assert_eq!(session.state.title.as_deref(), Some("A talk"));
+    assert_eq!(session.state.title.as_deref(), Some("A talk"), "its answer is the title, at once");
     assert_eq!(owed(&session.state), []);
     let again = session.ask(Command::EndAuxiliary(AuxiliaryCallFinished { started: at, outcome }));
     assert_eq!(again, Err(Rejection::Stale));
-    let renamed = Command::Titled { title: Some("Another".into()), by: TitledBy::Model };
-    assert_eq!(session.ask(renamed), Err(Rejection::NothingDue), "a title is not taken away by a model");
-    session.ask(Command::Titled { title: Some("Mine".into()), by: TitledBy::Person }).unwrap();
+    session.ask(Command::Title("  Mine,   and mine ".into())).unwrap();
+    assert_eq!(session.state.title.as_deref(), Some("Mine, and mine"));
+    assert_eq!(session.ask(Command::Title(" \n".into())), Err(Rejection::NothingDue));
 }
 
 #[test]

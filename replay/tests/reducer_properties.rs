@@ -171,7 +171,7 @@ fn title(session: &Session, dice: &mut Dice) -> Command {
         });
     };
     if dice.roll(2) == 0 {
-        return Command::Titled { title: Some("a talk".into()), by: TitledBy::Model };
+        return Command::Title("a talk".into());
     }
     let finished = AuxiliaryCallFinished { started: open.at, outcome: AuxiliaryOutcome::Cancelled };
     Command::EndAuxiliary(finished)

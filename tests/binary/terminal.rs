@@ -22,7 +22,9 @@ impl<'a> Screen<'a> {
             return None;
         }
         let quoted = |text: &str| format!("'{}'", text.replace('\'', r"'\''"));
-        let own = stage.variables().into_iter().map(|(name, value)| format!("{name}={}", quoted(&value)));
+        // A title is a request of its own, which only its own test wants.
+        let own = stage.variables().into_iter().chain([("HERM_SESSION_TITLES", "false".to_owned())]);
+        let own = own.map(|(name, value)| format!("{name}={}", quoted(&value)));
         let given = variables.iter().map(|(name, value)| format!("{name}={}", quoted(value)));
         let words: Vec<String> = own.chain(given).collect();
         let arguments: Vec<String> = chat(url, more).into_iter().map(quoted).collect();
@@ -232,4 +234,35 @@ fn slash_commands_do_what_they_say() {
     assert_eq!(count(&stage, |event| matches!(event, Event::SessionOpened(_))), 2);
     assert_eq!(server.requests()[1].json["messages"].as_array().unwrap().len(), 2);
     server.verify();
+}
+
+#[test]
+fn a_conversation_gets_a_title_and_the_person_may_give_another_and_another_model() {
+    let stage = Stage::new();
+    let server = ModelServer::start([
+        Reply::text("Because the lock was held."),
+        Reply::text("**Title: \"A lock that was held\"**"),
+        Reply::text("I am the other one."),
+    ]);
+    let variables = [("HERM_SESSION_TITLES", "true"), ("HERM_API_KEY", "key-of-the-test-0001")];
+    let Some(screen) = Screen::open(&stage, &server.base_url(), &variables, &[]) else { return };
+    screen.type_line("why does it hang?");
+    screen.wait_for("Because the lock was held.");
+    server.wait_for_requests(2);
+    let asked = &server.requests()[1];
+    assert!(asked.json["tools"].is_null(), "a title needs no tools: {}", asked.body);
+    assert!(asked.last_text().contains("why does it hang?"), "{}", asked.body);
+    await_that("the title", || stage.run(&["sessions", "list"]).out.contains("A lock that was held"));
+    screen.type_line("/title Mine");
+    await_that("my title", || stage.run(&["sessions", "list"]).out.contains("Mine"));
+    screen.type_line("/usage");
+    screen.wait_for("1 turns, 1 model calls");
+    screen.type_line("/model another");
+    screen.wait_for("from the next model call on");
+    screen.type_line("who are you?");
+    screen.wait_for("I am the other one.");
+    assert_eq!(server.requests()[2].json["model"], "another");
+    screen.leave();
+    let usage = stage.run(&["usage", "--by", "origin"]);
+    assert!(usage.out.contains("title") && usage.out.contains("turn"), "{}", usage.out);
 }

@@ -105,11 +105,8 @@ pub enum Command {
         intent: StreamPos,
     },
     /// herm's own code failed while an effect ran.
-    /// The title that a model thought of; `None` if it did not.
-    Titled {
-        title: Option<String>,
-        by: TitledBy,
-    },
+    /// A person calls the session so.
+    Title(String),
     /// A model is about to be asked something besides the conversation.
     BeginAuxiliary(AuxiliaryCallStarted),
     EndAuxiliary(AuxiliaryCallFinished),

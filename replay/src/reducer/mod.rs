@@ -28,6 +28,7 @@ pub mod repair;
 pub mod request;
 mod segments;
 pub mod state;
+mod title;
 pub mod transcript;
 
 pub use command::{Command, Outlook, Route, Stamp};

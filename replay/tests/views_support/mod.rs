@@ -218,16 +218,15 @@ impl<'a> Scripted<'a> {
         if !self.ask(Command::BeginAuxiliary(call)) {
             return;
         }
-        let (outcome, title) = match self.trouble && self.dice.below(3) == 0 {
-            true => (AuxiliaryOutcome::Failed { failure: self.failure() }, None),
+        let outcome = match self.trouble && self.dice.below(3) == 0 {
+            true => AuxiliaryOutcome::Failed { failure: self.failure() },
             false => {
                 let usage = Some(Usage { input: 90, output: 6, ..Usage::default() });
                 let (text, timings) = ("A talk".to_owned(), Timings::default());
-                (AuxiliaryOutcome::Answered { text, usage, timings }, Some("A talk".to_owned()))
+                AuxiliaryOutcome::Answered { text, usage, timings }
             }
         };
         self.ask(Command::EndAuxiliary(AuxiliaryCallFinished { started, outcome }));
-        self.ask(Command::Titled { title, by: TitledBy::Model });
     }
 
     fn deliver(&mut self, intent: herm_schema::StreamPos) -> Command {

@@ -121,8 +121,7 @@ impl Talk<'_> {
     }
 
     async fn title(&self, text: &str) -> Result<(), Error> {
-        let command = Command::Titled { title: Some(text.to_owned()), by: TitledBy::Person };
-        self.handle.send(command, None).await.map(drop)
+        self.handle.send(Command::Title(text.to_owned()), None).await.map(drop)
     }
 
     /// What this session has spent.

@@ -43,8 +43,8 @@ async fn converse(prepared: &Prepared) -> Result<Exit, Failure> {
     let front =
         Front { people: link.clone(), platform: link.clone(), watch: link.clone(), ask: link.clone() };
     let mut engine = Engine::start(&prepared.loaded, front).await?;
-    // One question is over before a title would be there; lists show its first words.
-    engine.policy.titles &= prepared.question.is_none();
+    // Without a person a process is over before a title would be there; lists show the first words.
+    engine.policy.titles &= attended;
     let first = engine.log.tail().last;
     let follower = match prepared.question {
         Some(_) => None,

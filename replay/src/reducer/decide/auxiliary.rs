@@ -7,9 +7,7 @@ use super::spending;
 use crate::reducer::command::Outlook;
 use crate::reducer::rejection::Rejection;
 use crate::reducer::state::*;
-
-/// Longest title, in characters.
-pub const TITLE_CHARS_MAX: usize = 120;
+use crate::reducer::title;
 
 pub fn begin(
     state: &SessionState,
@@ -22,11 +20,19 @@ pub fn begin(
     }
 }
 
+/// A title that was asked for is there as soon as its answer is.
 pub fn end(state: &SessionState, call: AuxiliaryCallFinished) -> Result<Vec<Event>, Rejection> {
-    match state.auxiliary.iter().any(|open| open.at == call.started) {
-        true => Ok(vec![call.into()]),
-        false => Err(Rejection::Stale),
-    }
+    let open = state.auxiliary.iter().find(|open| open.at == call.started).ok_or(Rejection::Stale)?;
+    let title = match &call.outcome {
+        AuxiliaryOutcome::Answered { text, .. }
+            if open.task == AuxiliaryTask::Title && state.title.is_none() =>
+        {
+            title::of_answer(text)
+        }
+        _ => None,
+    };
+    let titled = title.map(|title| SessionTitled { title, by: TitledBy::Model }.into());
+    Ok([call.into()].into_iter().chain(titled).collect())
 }
 
 /// What a process that is gone asked, nobody waits for.
@@ -36,12 +42,12 @@ pub fn abandon(state: &SessionState) -> impl Iterator<Item = Event> {
     state.auxiliary.iter().map(finished).map(Event::from)
 }
 
-/// A model's title never replaces one that is there.
-pub fn titled(state: &SessionState, title: Option<String>, by: TitledBy) -> Result<Vec<Event>, Rejection> {
-    let title: String = title.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
-    let title: String = title.chars().take(TITLE_CHARS_MAX).collect();
-    if title.is_empty() || (by == TitledBy::Model && state.title.is_some()) {
-        return Err(Rejection::NothingDue);
+/// A person calls the session something.
+pub fn titled(title: &str) -> Result<Vec<Event>, Rejection> {
+    let title: String = title.split_whitespace().collect::<Vec<_>>().join(" ");
+    let title: String = title.chars().take(title::CHARS_MAX).collect();
+    match title.is_empty() {
+        true => Err(Rejection::NothingDue),
+        false => Ok(vec![SessionTitled { title, by: TitledBy::Person }.into()]),
     }
-    Ok(vec![SessionTitled { title, by }.into()])
 }

@@ -63,7 +63,7 @@ pub fn decide(state: &SessionState, command: Command, stamp: Stamp) -> Result<Ve
             delivery::failed(state, intent, class, message, retry_at)
         }
         Command::DeliveryUncertain { intent } => delivery::uncertain(state, intent),
-        Command::Titled { title, by } => auxiliary::titled(state, title, by),
+        Command::Title(title) => auxiliary::titled(&title),
         Command::BeginAuxiliary(call) => auxiliary::begin(state, call, &stamp.outlook),
         Command::EndAuxiliary(call) => auxiliary::end(state, call),
         Command::Fault { effect, message } => resume::fault(state, effect, message, &stamp),
