@@ -15,6 +15,7 @@ use herm_replay::projections::runner::{Followed, Runner};
 use herm_replay::projections::sessions::Activity;
 use herm_replay::projections::{Checkpoint, Error, Projection, Views};
 use herm_replay::reducer::{SessionState, evolve};
+use herm_schema::events::AuxiliaryOutcome;
 use herm_schema::{Event, Micros, Position, Recorded, SessionId, StreamPos};
 use views_support::{START, Scripted, generate, generated, plain};
 
@@ -263,10 +264,18 @@ fn usage_adds_up_to_what_was_reported() {
     for recorded in log.events() {
         match recorded.event {
             Event::ModelCallSucceeded(answer) => {
+                calls += 1;
                 input += answer.usage.map_or(0, |usage| usage.input);
                 output += answer.usage.map_or(0, |usage| usage.output);
             }
-            Event::ModelCallStarted(_) => calls += 1,
+            Event::ModelCallFailed(_) | Event::ModelCallAborted(_) => calls += 1,
+            Event::AuxiliaryCallFinished(finished) => {
+                calls += 1;
+                if let AuxiliaryOutcome::Answered { usage, .. } = finished.outcome {
+                    input += usage.map_or(0, |usage| usage.input);
+                    output += usage.map_or(0, |usage| usage.output);
+                }
+            }
             Event::ToolCallFinished(_) => tools += 1,
             _ => {}
         }

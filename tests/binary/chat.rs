@@ -156,7 +156,7 @@ fn ctrl_c_while_a_tool_runs_ends_all_that_it_started() {
     let (stage, server) = (Stage::new(), ModelServer::start([call]));
     let url = server.base_url();
     let herm = stage.start(&chat(&url, &["--yolo", "-q", "hi"]));
-    await_that("the command", || stage.path("begun").exists());
+    await_that("the command", || stage.file("begun").ends_with('\n'));
     let group = supervisor(&stage);
     assert!(!is_dead(group));
     herm.signal(Signal::INT);

@@ -57,7 +57,7 @@ fn while_the_model_streams() {
 fn killed_in_the_tool(stage: &Stage, server: &ModelServer) {
     let url = server.base_url();
     let herm = stage.start(&chat(&url, &["--yolo", "-q", "do it"]));
-    await_that("the command", || stage.path("begun").exists());
+    await_that("the command", || stage.file("begun") == "x\n");
     herm.kill();
 }
 

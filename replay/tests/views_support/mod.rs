@@ -368,7 +368,7 @@ pub fn policy(seed: u64) -> Policy {
         },
         fallbacks: Vec::new(),
         spending: SpendingPolicy::default(),
-        titles: seed.is_multiple_of(3),
+        titles: seed > 0 && seed.is_multiple_of(3),
         limits: Limits {
             iterations_max: 8,
             iteration_budget: 8,
@@ -446,7 +446,7 @@ pub fn plain(log: &dyn Log, seed: u64, question: &str, answer: &str) -> SessionI
     for _ in 0..40 {
         let effects = owed(&scripted.state);
         match effects.first().cloned() {
-            None => break,
+            None | Some(Effect::Title) => break,
             Some(Effect::CallModel { intent, .. }) => {
                 let message = AssistantMessage { text: answer.to_owned(), ..AssistantMessage::default() };
                 let timings = Timings::default();
