@@ -17,13 +17,16 @@ pub struct AuxiliarySettings {
 }
 
 /// The configured model if there is one, then the session's own, then its fallbacks: one that is
-/// not there is no reason to go without an answer.
+/// not there is no reason to go without an answer. A vendor is never asked only because a key for it
+/// is set: a conversation goes where its person sends it.
 pub(super) fn models(all: &[AuxiliarySettings], task: AuxiliaryTask, policy: &Policy) -> Vec<AuxiliaryModel> {
     let settings = all.iter().find(|settings| settings.task == task);
     let own = settings.and_then(|settings| settings.choice.as_ref());
     let time_max = settings.map_or(super::super::ports::AUXILIARY_TIME_MAX, |settings| settings.time_max);
     let effort = settings.and_then(|settings| settings.effort);
-    let models = own.into_iter().chain([&policy.model]).chain(&policy.fallbacks);
+    // Images are only shown to those who can see.
+    let can = |choice: &&ModelChoice| task != AuxiliaryTask::Vision || choice.images;
+    let models = own.into_iter().chain([&policy.model]).chain(&policy.fallbacks).filter(can);
     models
         .map(|choice| {
             let choice = ModelChoice { effort: effort.or(choice.effort), ..choice.clone() };

@@ -194,5 +194,6 @@ fn a_task_asks_its_own_model_first_and_the_sessions_after() {
         models.into_iter().map(|model| (model.choice.provider, model.time_max.as_secs())).collect()
     };
     assert_eq!(asked(AuxiliaryTask::Title), [("cheap".into(), 7), ("p".into(), 7), ("q".into(), 7)]);
-    assert_eq!(asked(AuxiliaryTask::Vision), [("p".into(), 30), ("q".into(), 30)]);
+    assert_eq!(asked(AuxiliaryTask::Review), [("p".into(), 30), ("q".into(), 30)]);
+    assert_eq!(asked(AuxiliaryTask::Vision), [], "none of them sees");
 }
