@@ -2,15 +2,26 @@
 //! formats. It reads what herm sends in one format and writes it in another, which the vendor's
 //! strict validator then reads; and it reads the vendor's stream and writes herm's format.
 //!
+//! The refusals of a vendor come through it too, in words of its own.
+//!
 //! Runs where a command `litellm` is on the path, and says why it does not elsewhere. Written
 //! against litellm 1.108.7: `python3 -m venv V && V/bin/pip install 'litellm[proxy]==1.108.7'`, and
 //! a link to `V/bin/litellm` in a folder of the path.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use herm::config::Secret;
 use herm::providers::dialects::WireRequest;
+use herm::providers::dialects::chat_completions::ChatCompletions;
+use herm::providers::http::HttpProvider;
+use herm::providers::http::auth::Header;
+use herm::providers::{CallContext, Deadlines, LoadedMessage, LoadedRequest, Provider};
+use herm_replay::reducer::request::RequestOptions;
+use herm_schema::events::{FailureClass, ModelChoice, ModelFailure};
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use super::check;
 use super::stage::Stage;
@@ -60,6 +71,10 @@ impl Route {
 
     /// An entry of litellm's list of models.
     fn entry(&self, server: &ModelServer) -> Value {
+        self.named(&self.alias(), server)
+    }
+
+    fn named(&self, alias: &str, server: &ModelServer) -> Value {
         let whole = server.base_url();
         let root = whole.trim_end_matches("/v1");
         let base = match self.vendor {
@@ -70,7 +85,7 @@ impl Route {
         if self.vendor == Wire::BedrockConverse {
             parameters["aws_region_name"] = "us-east-1".into();
         }
-        json!({"model_name": self.alias(), "litellm_params": parameters})
+        json!({"model_name": alias, "litellm_params": parameters})
     }
 }
 
@@ -137,18 +152,67 @@ fn what_litellm_makes_of_a_conversation_is_what_each_vendor_takes() {
     let began = Instant::now();
     let folder = tempfile::tempdir().unwrap();
     let servers: Vec<_> = ROUTES.iter().map(|_| ModelServer::start(script())).collect();
-    let entries: Vec<_> = ROUTES.iter().zip(&servers).map(|(route, server)| route.entry(server)).collect();
+    let mut entries: Vec<_> =
+        ROUTES.iter().zip(&servers).map(|(route, server)| route.entry(server)).collect();
+    let refusing: Vec<_> = REFUSALS.iter().map(|(status, ..)| refusing(*status)).collect();
+    entries
+        .extend(REFUSALS.iter().zip(&refusing).map(|((_, name, _), server)| ROUTES[1].named(name, server)));
     let mut proxy = Proxy::start(&program, folder.path(), &entries);
     proxy.wait();
     println!("litellm was ready after {} ms", began.elapsed().as_millis());
+    let base_url = format!("http://127.0.0.1:{}/v1", proxy.port);
     let mut failed = Vec::new();
     for (route, server) in ROUTES.iter().zip(&servers) {
         let began = Instant::now();
-        let found = talk(route, server, &format!("http://127.0.0.1:{}/v1", proxy.port));
+        let found = talk(route, server, &base_url);
         println!("{}: {found:?}, {} ms", route.alias(), began.elapsed().as_millis());
         failed.extend(found.err().map(|why| format!("{}: {why}", route.alias())));
     }
+    for (_, name, class) in REFUSALS {
+        let found = refused(&base_url, name);
+        println!("{name}: {found:?}");
+        if found.class != class {
+            failed.push(format!("{name} is read as {found:?}"));
+        }
+    }
     assert!(failed.is_empty(), "{}\n\nlitellm:\n{}", failed.join("\n\n"), proxy.printed());
+}
+
+/// What a vendor answers with, the name of the model that does, and what it is to herm.
+const REFUSALS: [(u16, &str, FailureClass); 5] = [
+    (400, "overflowing", FailureClass::ContextOverflow),
+    (401, "locked", FailureClass::Auth),
+    (402, "unpaid", FailureClass::Billing),
+    (429, "limited", FailureClass::RateLimit),
+    (529, "overloaded", FailureClass::Overloaded),
+];
+
+fn refusing(status: u16) -> ModelServer {
+    let overflow = "prompt is too long: 210000 tokens > 200000 maximum";
+    let body = match status {
+        400 => json!({"type": "error", "error": {"type": "invalid_request_error", "message": overflow}})
+            .to_string(),
+        _ => Wire::AnthropicMessages.refusal(status),
+    };
+    ModelServer::computed(move |_| Reply::status(status, &body))
+}
+
+/// The failure of a call of this model, in the words that litellm gives it.
+fn refused(base_url: &str, model: &str) -> ModelFailure {
+    let request = LoadedRequest {
+        choice: ModelChoice::new("custom", model, "chat_completions"),
+        system: None,
+        tools: Vec::new(),
+        messages: vec![LoadedMessage::user("hello")],
+        output_tokens_max: 512,
+        options: RequestOptions::default(),
+    };
+    let (auth, dialect) = (Arc::new(Header::bearer(Secret::new(KEY))), Arc::new(ChatCompletions::default()));
+    let provider = HttpProvider::new(base_url, auth, dialect).unwrap();
+    let (cancel, show) = (CancellationToken::new(), Arc::new(|_| ()));
+    let context = CallContext { cancel, deadlines: Deadlines::default(), show };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(provider.call(&request, context)).unwrap_err()
 }
 
 fn script() -> [Reply; 3] {
