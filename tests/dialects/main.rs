@@ -10,6 +10,7 @@ mod claude;
 mod contract;
 mod gemini;
 mod histories;
+mod litellm;
 mod logs;
 mod responses;
 mod rules;

@@ -11,8 +11,18 @@ use super::{check, model};
 
 /// Asks one question with this wire format, key and more variables.
 fn ask(stage: &Stage, wire: Wire, server: &ModelServer, more: &[&str], variables: &[(&str, &str)]) -> Run {
-    let base_url = server.base_url();
-    let usual = ["chat", "--base-url", &base_url, "--model", model(wire)];
+    ask_at(stage, wire, (&server.base_url(), model(wire)), more, variables)
+}
+
+/// As [`ask`], of the model with this name behind this URL.
+pub fn ask_at(
+    stage: &Stage,
+    wire: Wire,
+    (base_url, model): (&str, &str),
+    more: &[&str],
+    variables: &[(&str, &str)],
+) -> Run {
+    let usual = ["chat", "--base-url", base_url, "--model", model];
     let mut command = stage.command(&[&usual, more].concat());
     command.env("HERM_API_MODE", wire.name()).env("HERM_API_KEY", "key-of-the-test-0001");
     command.envs(variables.iter().copied());
@@ -20,7 +30,7 @@ fn ask(stage: &Stage, wire: Wire, server: &ModelServer, more: &[&str], variables
 }
 
 /// What was sent, as the validators take it.
-fn sent(recorded: &Recorded) -> WireRequest {
+pub fn sent(recorded: &Recorded) -> WireRequest {
     let path = recorded.path.strip_prefix("/v1/").unwrap_or(&recorded.path).to_owned();
     let known = ["accept", "anthropic-version", "anthropic-beta", "content-type"];
     let headers = known.iter().filter_map(|name| Some((*name, recorded.header(name)?.to_owned())));
