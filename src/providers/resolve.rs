@@ -1,15 +1,16 @@
 //! Which model is called: what was asked for, else a key that is set, else a local server, else
 //! the built-in model. Each decision comes with a sentence that says why.
 //!
-//! [`target`] finds out where requests go, [`mode`] which wire format is spoken there, [`keys`]
-//! who we are to it, and [`finish`] what the model can do and costs. [`chain`] does it for the models
-//! that are called instead.
+//! [`target`] finds out where requests go, [`mode`] which wire format is spoken there, [`place`] what
+//! the address alone says of that, [`keys`] who we are to it, and [`finish`] what the model can do and
+//! costs. [`chain`] does it for the models that are called instead.
 
 mod chain;
 mod explain;
 mod finish;
 mod keys;
 mod mode;
+mod place;
 mod target;
 
 use std::sync::Arc;

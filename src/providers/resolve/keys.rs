@@ -36,6 +36,13 @@ pub(super) fn filled(variable: &str, keys: Keys<'_>) -> Option<Secret> {
     keys(variable).filter(|secret| !secret.reveal().trim().is_empty())
 }
 
+/// The scheme for a key where the vendor is spoken to in its own wire format: its variable's, else
+/// the vendor's.
+pub(super) fn scheme_of<'a>(key: &HeldKey, vendor: &'a Vendor) -> &'a str {
+    let own = key.variable.as_ref().and_then(|variable| vendor.auth_of.get(variable));
+    own.unwrap_or(&vendor.auth)
+}
+
 /// The variable and its numbered ones.
 fn numbered(variable: &str) -> impl Iterator<Item = (String, String)> {
     let plain = (variable.to_owned(), String::new());

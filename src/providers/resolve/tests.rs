@@ -4,6 +4,8 @@ use serde_json::json;
 use super::*;
 use crate::providers::credentials::{Entry, Held};
 
+mod places;
+
 fn wanted(provider: Option<&str>, model: Option<&str>, base_url: Option<&str>) -> Wanted {
     let own = |text: Option<&str>| text.map(str::to_owned);
     Wanted { provider: own(provider), model: own(model), base_url: own(base_url), ..Wanted::default() }
