@@ -4,6 +4,7 @@ use serde_json::json;
 use super::*;
 use crate::providers::credentials::{Entry, Held};
 
+mod built;
 mod places;
 
 fn wanted(provider: Option<&str>, model: Option<&str>, base_url: Option<&str>) -> Wanted {

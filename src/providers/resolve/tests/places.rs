@@ -7,7 +7,7 @@ use super::*;
 use crate::providers::{LoadedMessage, LoadedRequest};
 
 /// What would be sent for a greeting.
-async fn sent(resolved: &Resolved) -> reqwest::Request {
+pub(super) async fn sent(resolved: &Resolved) -> reqwest::Request {
     let request = LoadedRequest {
         choice: resolved.choice.clone(),
         system: None,
@@ -19,7 +19,7 @@ async fn sent(resolved: &Resolved) -> reqwest::Request {
     resolved.endpoint.as_ref().unwrap().signed(&request).await
 }
 
-fn body(request: &reqwest::Request) -> Value {
+pub(super) fn body(request: &reqwest::Request) -> Value {
     serde_json::from_slice(request.body().unwrap().as_bytes().unwrap()).unwrap()
 }
 
