@@ -369,7 +369,7 @@ pub fn policy(seed: u64) -> Policy {
         },
         fallbacks: Vec::new(),
         spending: SpendingPolicy::default(),
-        titles: seed % 3 == 0,
+        titles: seed.is_multiple_of(3),
         limits: Limits {
             iterations_max: 8,
             iteration_budget: 8,

@@ -11,7 +11,7 @@ use super::target::Target;
 use super::{Resolved, Sources, Wanted, list_deadlines};
 use crate::config::Secret;
 use crate::providers::catalog::Vendor;
-use crate::providers::credentials::Lazy;
+use crate::providers::credentials::{Lazy, Witnessed};
 use crate::providers::dialects::chat_completions::azure;
 use crate::providers::dialects::{self, Dialect, ListedModel, canonical};
 use crate::providers::http::HttpProvider;
@@ -140,7 +140,7 @@ fn endpoints(
     let vendor = &target.vendor;
     let dialect = dialects::build(&mode.dialect, &quirks(vendor, &mode.dialect))?;
     let open = |auth: Arc<dyn Authorize>| -> Result<Arc<HttpProvider>, Error> {
-        let auth = WithHeaders::around(auth, &vendor.headers)?;
+        let auth = WithHeaders::around(Witnessed::around(auth, at.witness), &vendor.headers)?;
         let url = address(target, dialect.as_ref());
         let dialect = Arc::clone(&dialect);
         let is_own = url == vendor.base_url || !target.placeholders.is_empty();

@@ -24,8 +24,11 @@ async fn choose_at(
 ) -> Result<Resolved, Error> {
     let keys =
         |name: &str| set.iter().find(|(known, _)| *known == name).map(|(_, value)| Secret::new(*value));
-    resolve_at(wanted, Sources { keys: &keys, catalogue, store, local_servers: false, keys_needed: true })
-        .await
+    resolve_at(
+        wanted,
+        Sources { keys: &keys, catalogue, store, witness: None, local_servers: false, keys_needed: true },
+    )
+    .await
 }
 
 #[tokio::test]
@@ -233,8 +236,14 @@ async fn a_chain_takes_what_can_be_had_and_says_what_cannot() {
     let set = [("GROQ_API_KEY", "k"), ("OPENROUTER_API_KEY", "o")];
     let keys =
         |name: &str| set.iter().find(|(known, _)| *known == name).map(|(_, value)| Secret::new(*value));
-    let at =
-        Sources { keys: &keys, catalogue: &catalogue, store: None, local_servers: true, keys_needed: true };
+    let at = Sources {
+        keys: &keys,
+        catalogue: &catalogue,
+        store: None,
+        witness: None,
+        local_servers: true,
+        keys_needed: true,
+    };
     let entries = [
         json!("groq"),
         json!("openrouter/anthropic/claude-x"),
