@@ -13,6 +13,7 @@ mod environment;
 mod error;
 mod generated;
 pub mod keys;
+mod learnt;
 mod outline;
 mod paths;
 mod policy;

@@ -7,10 +7,12 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
 use aho_corasick::AhoCorasick;
 use regex::Regex;
 
+use super::learnt::Learnt;
 use super::{Config, Environment, KEYS, Secret};
 
 /// What stands in the place of a secret.
@@ -53,18 +55,20 @@ const SECRET_WORDS: &[&str] = &[
 /// Last words that say that the value is a place or a number, and no secret.
 const PLACE_WORDS: &[&str] = &["FILE", "PATH", "DIR", "URL", "HOST", "PORT", "SOCK", "ID", "NAME", "REGION"];
 
-/// Knows every secret that the configuration knows.
+/// Knows every secret that the configuration knows, and those that it is taught. Clones learn together.
 #[derive(Clone)]
 pub struct Redactor {
     known: Option<AhoCorasick>,
     shapes: Option<Regex>,
     secrets: usize,
+    /// `None` where nothing is taken out.
+    learnt: Option<Arc<Learnt>>,
 }
 
 impl Redactor {
     /// Takes out nothing.
     pub fn off() -> Self {
-        Self { known: None, shapes: None, secrets: 0 }
+        Self { known: None, shapes: None, secrets: 0, learnt: None }
     }
 
     /// Takes out the secrets of the configuration and of the environment, unless the configuration
@@ -87,18 +91,26 @@ impl Redactor {
 
     /// Takes out these secrets, those of them that are long enough, and the well-known shapes.
     pub fn new<'a>(secrets: impl IntoIterator<Item = &'a str>) -> Self {
-        let mut needles: Vec<String> = secrets
-            .into_iter()
-            .map(str::trim)
-            .filter(|secret| secret.chars().count() >= SECRET_CHARS_MIN)
-            .flat_map(spellings)
-            .collect();
+        let mut needles: Vec<String> =
+            secrets.into_iter().filter_map(long_enough).flat_map(spellings).collect();
         needles.sort();
         needles.dedup();
         let secrets = needles.len();
         // Neither fails: the pattern is tested, and needles have no syntax. Only a size beyond all
         // memory could, and then there is nothing better than the other half.
-        Self { known: AhoCorasick::new(needles).ok(), shapes: Regex::new(SHAPES).ok(), secrets }
+        let known = AhoCorasick::new(needles).ok();
+        Self { known, shapes: Regex::new(SHAPES).ok(), secrets, learnt: Some(Arc::default()) }
+    }
+
+    /// Takes out these secrets as well from now on: keys that were fetched, tokens that were renewed.
+    pub fn learn<'a>(&self, secrets: impl IntoIterator<Item = &'a Secret>) {
+        let Some(learnt) = &self.learnt else { return };
+        let is_known = |secret: &str| {
+            let found = self.known.iter().flat_map(|known| known.find_overlapping_iter(secret));
+            found.into_iter().any(|found| found.range() == (0..secret.len()))
+        };
+        let new = secrets.into_iter().filter_map(|secret| long_enough(secret.reveal()));
+        learnt.add(new.filter(|secret| !is_known(secret)));
     }
 
     /// The text without its secrets. The text itself where it has none.
@@ -130,6 +142,9 @@ impl Redactor {
         let mut spans: Vec<Range<usize>> = Vec::new();
         if let Some(known) = &self.known {
             spans.extend(known.find_overlapping_iter(text).map(|found| found.range()));
+        }
+        if let Some(learnt) = &self.learnt {
+            learnt.spans(text, &mut spans);
         }
         if let Some(shapes) = &self.shapes {
             let found = shapes.captures_iter(text);
@@ -163,8 +178,14 @@ fn replaced<'a>(text: &'a str, spans: &[Range<usize>]) -> Cow<'a, str> {
     Cow::Owned(out)
 }
 
+/// The text of a secret, unless it is so short that it occurs by chance.
+fn long_enough(secret: &str) -> Option<&str> {
+    let secret = secret.trim();
+    (secret.chars().count() >= SECRET_CHARS_MIN).then_some(secret)
+}
+
 /// A secret as it is, as it stands in a JSON text, and as it stands in a URL.
-fn spellings(secret: &str) -> Vec<String> {
+pub(super) fn spellings(secret: &str) -> Vec<String> {
     let json = serde_json::Value::from(secret).to_string();
     let json = json.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(secret).to_owned();
     vec![secret.to_owned(), json, percent_encoded(secret)]
@@ -251,6 +272,22 @@ mod tests {
         assert_eq!(redactor.redact("<abcdefghijkl>"), format!("<{REDACTED}>"));
         assert_eq!(redactor.redact("redacted"), REDACTED);
         assert_eq!(redactor.redact(REDACTED), REDACTED);
+    }
+
+    #[test]
+    fn what_is_learnt_is_taken_out_from_then_on_by_every_clone() {
+        let redactor = Redactor::new(["known-secret"]);
+        let clone = redactor.clone();
+        let text = "known-secret fetched/key-1 fetched%2Fkey-1 short";
+        assert_eq!(clone.redact(text), format!("{REDACTED} fetched/key-1 fetched%2Fkey-1 short"));
+        let secrets = ["fetched/key-1", "short", "known-secret"].map(Secret::new);
+        redactor.learn(&secrets);
+        redactor.learn(&secrets);
+        assert_eq!(clone.redact(text), format!("{REDACTED} {REDACTED} {REDACTED} short"));
+        assert_eq!(clone.learnt.as_ref().unwrap().count(), 1, "once, and only what is new and long enough");
+        let off = Redactor::off();
+        off.learn(&secrets);
+        assert_eq!(off.redact(text), text);
     }
 
     #[test]

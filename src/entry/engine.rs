@@ -12,6 +12,7 @@ use herm_schema::events::{Policy, SessionOpened};
 use herm_schema::{Event, SessionId, StreamPos};
 
 use super::model_table::{Models, models};
+use super::witness::Known;
 use super::{Exit, Failure};
 use crate::approval::{self, Verdict};
 use crate::config::{Home, Loaded, Secret};
@@ -88,7 +89,7 @@ impl Engine {
 /// # Errors
 /// Something was asked for that cannot be had.
 pub async fn model(loaded: &Loaded) -> Result<Resolved, Failure> {
-    resolved(loaded, &wanted(loaded)).await
+    resolved(loaded, &wanted(loaded), None).await
 }
 
 /// What the configuration asks for.
@@ -106,11 +107,17 @@ pub fn wanted(loaded: &Loaded) -> Wanted {
     }
 }
 
-/// The model that `wanted` comes to with the vendors and the keys of this home.
+/// The model that `wanted` comes to with the vendors and the keys of this home. What becomes known of
+/// the keys is recorded in `log`.
 ///
 /// # Errors
 /// Something was asked for that cannot be had.
-pub async fn resolved(loaded: &Loaded, wanted: &Wanted) -> Result<Resolved, Failure> {
+pub async fn resolved(
+    loaded: &Loaded,
+    wanted: &Wanted,
+    log: Option<&Arc<dyn Log>>,
+) -> Result<Resolved, Failure> {
+    let witness = Known::witness(&loaded.redactor, log);
     let catalogue = catalogue(loaded)?;
     let store = Store::of(loaded.home.root());
     let keys = |name: &str| key(loaded, name);
@@ -118,6 +125,7 @@ pub async fn resolved(loaded: &Loaded, wanted: &Wanted) -> Result<Resolved, Fail
         keys: &keys,
         catalogue: &catalogue,
         store: Some(&store),
+        witness: Some(&witness),
         local_servers: true,
         keys_needed: true,
     };

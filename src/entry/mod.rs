@@ -29,6 +29,7 @@ mod start;
 mod store;
 mod time;
 mod usage;
+mod witness;
 
 pub use exit::Exit;
 pub use failure::Failure;

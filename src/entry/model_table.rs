@@ -9,7 +9,8 @@ use herm_replay::projections::Views;
 use herm_schema::events::{AuxiliaryTask, ModelChoice, Policy, ReasoningEffort};
 use serde::Deserialize;
 
-use super::engine::{self, PROFILE, catalogue, key, resolved, wanted};
+use super::engine::{PROFILE, catalogue, key, resolved, wanted};
+use super::witness::Known;
 use super::{Exit, Failure};
 use crate::config::Loaded;
 use crate::effects::profile_stream;
@@ -46,9 +47,9 @@ pub struct Models {
 /// # Errors
 /// The first cannot be had, or a setting makes no sense.
 pub async fn models(loaded: &Loaded, log: &Arc<dyn Log>, views: &Views) -> Result<Models, Failure> {
-    let first = engine::model(loaded).await?;
-    let Chain { models: fallbacks, problems } = fallbacks(loaded).await?;
-    let (auxiliary, extra) = auxiliary(loaded).await?;
+    let first = resolved(loaded, &wanted(loaded), Some(log)).await?;
+    let Chain { models: fallbacks, problems } = fallbacks(loaded, log).await?;
+    let (auxiliary, extra) = auxiliary(loaded, log).await?;
     let mut policy = loaded.config.policy(streaming(loaded, &first));
     policy.fallbacks = fallbacks.iter().map(|model| streaming(loaded, model)).collect();
     policy.titles &= first.choice.provider != offline::PROVIDER;
@@ -74,17 +75,19 @@ pub fn streaming(loaded: &Loaded, model: &Resolved) -> ModelChoice {
     ModelChoice { stream, ..model.choice.clone() }
 }
 
-async fn fallbacks(loaded: &Loaded) -> Result<Chain, Failure> {
+async fn fallbacks(loaded: &Loaded, log: &Arc<dyn Log>) -> Result<Chain, Failure> {
     if loaded.config.fallbacks.is_empty() {
         return Ok(Chain::default());
     }
     let catalogue = catalogue(loaded)?;
     let store = Store::of(loaded.home.root());
     let keys = |name: &str| key(loaded, name);
+    let witness = Known::witness(&loaded.redactor, Some(log));
     let at = Sources {
         keys: &keys,
         catalogue: &catalogue,
         store: Some(&store),
+        witness: Some(&witness),
         local_servers: false,
         keys_needed: true,
     };
@@ -112,7 +115,10 @@ fn strategies(loaded: &Loaded) -> Result<Strategies, Failure> {
 }
 
 /// What is configured for each task, and the models that only tasks use.
-async fn auxiliary(loaded: &Loaded) -> Result<(Vec<AuxiliarySettings>, Vec<Resolved>), Failure> {
+async fn auxiliary(
+    loaded: &Loaded,
+    log: &Arc<dyn Log>,
+) -> Result<(Vec<AuxiliarySettings>, Vec<Resolved>), Failure> {
     let (mut all, mut extra) = (Vec::new(), Vec::new());
     for (word, settings) in loaded.config.auxiliary.as_object().into_iter().flatten() {
         let task = AuxiliaryTask::ALL.into_iter().find(|task| task.word() == word);
@@ -125,7 +131,7 @@ async fn auxiliary(loaded: &Loaded) -> Result<(Vec<AuxiliarySettings>, Vec<Resol
         let effort = settings.reasoning_effort.as_deref().map(effort).transpose()?;
         let choice = match settings.own(loaded) {
             Some(wanted) => {
-                let model = resolved(loaded, &wanted).await?;
+                let model = resolved(loaded, &wanted, Some(log)).await?;
                 let choice = streaming(loaded, &model);
                 extra.push(model);
                 Some(choice)

@@ -1,15 +1,16 @@
 //! Which model is called: what was asked for, else a key that is set, else a local server, else
 //! the built-in model. Each decision comes with a sentence that says why.
 //!
-//! [`target`] finds out where requests go, [`mode`] which wire format is spoken there, [`keys`]
-//! who we are to it, and [`finish`] what the model can do and costs. [`chain`] does it for the models
-//! that are called instead.
+//! [`target`] finds out where requests go, [`mode`] which wire format is spoken there, [`place`] what
+//! the address alone says of that, [`keys`] who we are to it, and [`finish`] what the model can do and
+//! costs. [`chain`] does it for the models that are called instead.
 
 mod chain;
 mod explain;
 mod finish;
 mod keys;
 mod mode;
+mod place;
 mod target;
 
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use std::time::Duration;
 use herm_schema::events::{CacheTtl, ModelChoice, ModelFailure, ReasoningEffort};
 
 use super::catalog::Catalogue;
-use super::credentials::Store;
+use super::credentials::{Store, Witness};
 use super::dialects::ListedModel;
 use super::http::HttpProvider;
 use super::probe::{PROBE_TIME_MAX, probe};
@@ -65,6 +66,8 @@ pub struct Sources<'a> {
     pub catalogue: &'a Catalogue,
     /// `auth.json`.
     pub store: Option<&'a Store>,
+    /// Is told of what becomes known when the keys are used.
+    pub witness: Option<&'a Arc<dyn Witness>>,
     /// Whether servers on this machine are looked for.
     pub local_servers: bool,
     /// Whether a vendor without a key is an error; to explain a choice, none is needed.
@@ -107,11 +110,15 @@ impl Resolved {
 /// Something was asked for that cannot be had; the error says what to do.
 pub async fn resolve(wanted: &Wanted, keys: Keys<'_>) -> Result<Resolved, Error> {
     let catalogue = Catalogue::built_in();
-    resolve_at(
-        wanted,
-        Sources { keys, catalogue: &catalogue, store: None, local_servers: true, keys_needed: true },
-    )
-    .await
+    let at = Sources {
+        keys,
+        catalogue: &catalogue,
+        store: None,
+        witness: None,
+        local_servers: true,
+        keys_needed: true,
+    };
+    resolve_at(wanted, at).await
 }
 
 /// Finds the model to call.

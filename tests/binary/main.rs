@@ -8,6 +8,7 @@ mod support;
 mod chat;
 mod kill;
 mod kill_often;
+mod secrets;
 mod stage;
 mod story;
 mod terminal;

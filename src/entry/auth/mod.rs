@@ -276,6 +276,7 @@ fn keys(vendor: &Vendor, loaded: &Loaded, catalogue: &Catalogue) -> Result<Vec<H
         keys: &variables,
         catalogue,
         store: Some(&store),
+        witness: None,
         local_servers: false,
         keys_needed: false,
     };

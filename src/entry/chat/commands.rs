@@ -160,7 +160,8 @@ impl Talk<'_> {
                 return Ok(Next::Stay);
             }
         };
-        let said = match resolved(self.loaded, &asked.wanted(self.loaded, &policy)).await {
+        let wanted = asked.wanted(self.loaded, &policy);
+        let said = match resolved(self.loaded, &wanted, Some(&self.engine.log)).await {
             Ok(found) => {
                 let choice = streaming(self.loaded, &found);
                 let fallbacks = policy.fallbacks.iter().filter(|known| **known != choice).cloned().collect();

@@ -41,6 +41,7 @@ pub fn run(arguments: &Model, start: &Start, out: &mut Out) -> Result<(), Failur
         keys: &keys,
         catalogue: &catalogue,
         store: Some(&store),
+        witness: None,
         local_servers: false,
         keys_needed: false,
     };

@@ -72,7 +72,14 @@ fn sources<'a>(
     catalogue: &'a Catalogue,
     store: &'a Store,
 ) -> Sources<'a> {
-    Sources { keys: variables, catalogue, store: Some(store), local_servers: false, keys_needed: false }
+    Sources {
+        keys: variables,
+        catalogue,
+        store: Some(store),
+        witness: None,
+        local_servers: false,
+        keys_needed: false,
+    }
 }
 
 /// What the configuration asks for, with this model or provider instead.

@@ -66,7 +66,8 @@ async fn fetched(vendor: &Vendor, loaded: &Loaded) -> Result<usize, String> {
     // Any name will do: none is called.
     let model = vendor.model.clone().unwrap_or_else(|| "model".to_owned());
     let wanted = Wanted { provider: Some(vendor.name.clone()), model: Some(model), ..Wanted::default() };
-    let resolved = engine::resolved(loaded, &wanted).await.map_err(|failure| failure.error.to_string())?;
+    let resolved =
+        engine::resolved(loaded, &wanted, None).await.map_err(|failure| failure.error.to_string())?;
     let models = resolved.models().await.ok_or("it has no address")?.map_err(|failure| failure.message)?;
     let count = models.len();
     let listed = Listed { fetched_at: jiff::Timestamp::now().to_string(), models };

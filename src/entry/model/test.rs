@@ -42,7 +42,7 @@ pub struct Test {
 pub fn run(arguments: &Test, loaded: &Loaded, out: &mut Out) -> Result<Exit, Failure> {
     let wanted = wanted(loaded, arguments.name.as_deref(), arguments.provider.as_deref());
     let (choice, why, outcome) = on_the_network(async {
-        let resolved = engine::resolved(loaded, &wanted).await?;
+        let resolved = engine::resolved(loaded, &wanted, None).await?;
         let request = request(&resolved.choice);
         let context = CallContext {
             cancel: CancellationToken::new(),

@@ -74,6 +74,9 @@ pub struct Vendor {
     /// Given to the dialect as it is.
     #[serde(default)]
     pub quirks: Map<String, Value>,
+    /// The same for the other wire formats that it speaks for some of its models, by their names.
+    #[serde(default)]
+    pub quirks_of: BTreeMap<String, Map<String, Value>>,
     /// Sent with every request.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,

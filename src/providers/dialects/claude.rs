@@ -8,8 +8,25 @@
 use herm_schema::events::ReasoningEffort;
 use serde_json::{Value, json};
 
+use crate::providers::LoadedRequest;
+
 /// Least budget of thinking that the vendor takes, in tokens.
 const BUDGET_TOKENS_MIN: u32 = 1_024;
+
+/// Allows [`ThinkingForm::Adaptive`] requests to have thinking dropped that does not fit any more.
+pub const BINDING_BETA: &str = "thinking-binding-controls-2026-08-01";
+/// What the names of the opt-ins to a longer context begin with.
+const LONG_CONTEXT_BETA: &str = "context-1m";
+
+/// Those of a host's opt-ins that go with `request`: what a model does not know is not asked of it.
+pub(super) fn betas<'a>(betas: &'a [String], request: &LoadedRequest) -> Vec<&'a str> {
+    let binds = Claude::of(&request.choice.model).unwrap_or(Claude::NEWEST).binds_thinking();
+    let wanted = |beta: &&str| {
+        let too_long = request.options.no_long_context && beta.starts_with(LONG_CONTEXT_BETA);
+        !too_long && (binds || *beta != BINDING_BETA)
+    };
+    betas.iter().map(String::as_str).filter(wanted).collect()
+}
 
 /// How a model is told how much to think.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]

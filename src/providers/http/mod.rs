@@ -89,17 +89,30 @@ impl HttpProvider {
         watch.until(sending).await?.map_err(|error| failure_of(&error, deadlines))
     }
 
+    fn encoded(
+        &self,
+        request: &LoadedRequest,
+        deadlines: &Deadlines,
+    ) -> Result<reqwest::RequestBuilder, ModelFailure> {
+        let wire = self.dialect.encode(request);
+        let posted = self.client(deadlines)?.post(format!("{}/{}", self.base_url, wire.path));
+        let posted = posted.headers(headers(&wire.headers)?);
+        Ok(posted.header("content-type", "application/json").body(wire.body))
+    }
+
+    /// The request as it would be sent.
+    #[cfg(test)]
+    pub(in crate::providers) async fn signed(&self, request: &LoadedRequest) -> reqwest::Request {
+        let mut request = self.encoded(request, &Deadlines::default()).unwrap().build().unwrap();
+        self.auth.authorize(&mut request).await.unwrap();
+        request
+    }
+
     async fn run(&self, request: &LoadedRequest, context: &CallContext) -> Result<Answer, ModelFailure> {
         let started = Instant::now();
         let mut watch = Watch::new(started, context.deadlines);
-        let wire = self.dialect.encode(request);
-        let sent = self
-            .client(&context.deadlines)?
-            .post(format!("{}/{}", self.base_url, wire.path))
-            .headers(headers(&wire.headers)?)
-            .header("content-type", "application/json")
-            .body(wire.body);
-        let response = self.send(sent, &context.deadlines, &watch).await?;
+        let encoded = self.encoded(request, &context.deadlines)?;
+        let response = self.send(encoded, &context.deadlines, &watch).await?;
         if !response.status().is_success() {
             return Err(refused(response, &mut watch).await);
         }

@@ -41,6 +41,7 @@ pub fn explain(wanted: &Wanted, at: Sources<'_>) -> Result<Explanation, Error> {
         return Ok(built_in(format!("{}, and no vendor of the catalogue has such a model", super::NO_KEY)));
     };
     let model = wanted.model.clone().or_else(|| target.vendor.model.clone()).unwrap_or_default();
+    let target = target.for_model(&model)?;
     let mode: Mode = mode_for(&target, wanted, &model);
     let listed = at.catalogue.listed_model(&target.vendor.name, &model);
     let choice = ModelChoice {

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use herm_schema::events::ModelChoice;
 use serde_json::Value;
 
-use super::keys::{HeldKey, Kind};
+use super::keys::{HeldKey, Kind, scheme_of};
 use super::mode::{self, Asked, Mode};
 use super::target::Target;
 use super::{Resolved, Sources, Wanted, list_deadlines};
 use crate::config::Secret;
 use crate::providers::catalog::Vendor;
-use crate::providers::credentials::Lazy;
+use crate::providers::credentials::{Lazy, Witnessed};
+use crate::providers::dialects::chat_completions::azure;
 use crate::providers::dialects::{self, Dialect, ListedModel, canonical};
 use crate::providers::http::HttpProvider;
 use crate::providers::http::auth::{self, Authorize, Given, Nothing, WithHeaders};
@@ -29,6 +30,7 @@ const OUTPUT_SHARE: u32 = 4;
 
 pub(super) async fn finish(target: Target, wanted: &Wanted, at: Sources<'_>) -> Result<Resolved, Error> {
     let (model, told) = model(&target, wanted, at).await?;
+    let target = target.for_model(&model)?;
     let mode = mode_for(&target, wanted, &model);
     let endpoints = endpoints(&target, &mode, at)?;
     let (_, endpoint) =
@@ -136,12 +138,9 @@ fn endpoints(
     at: Sources<'_>,
 ) -> Result<Vec<(String, Arc<HttpProvider>)>, Error> {
     let vendor = &target.vendor;
-    // Quirks are a wire format's own.
-    let own = canonical(&vendor.dialect) == mode.dialect;
-    let quirks = if own { Value::Object(vendor.quirks.clone()) } else { Value::Null };
-    let dialect = dialects::build(&mode.dialect, &quirks)?;
+    let dialect = dialects::build(&mode.dialect, &quirks(vendor, &mode.dialect))?;
     let open = |auth: Arc<dyn Authorize>| -> Result<Arc<HttpProvider>, Error> {
-        let auth = WithHeaders::around(auth, &vendor.headers)?;
+        let auth = WithHeaders::around(Witnessed::around(auth, at.witness), &vendor.headers)?;
         let url = address(target, dialect.as_ref());
         let dialect = Arc::clone(&dialect);
         let is_own = url == vendor.base_url || !target.placeholders.is_empty();
@@ -158,13 +157,24 @@ fn endpoints(
         .collect()
 }
 
-/// The address; where an Anthropic endpoint is named as people copy it, with the version it lacks.
+/// Quirks are a wire format's own.
+fn quirks(vendor: &Vendor, dialect: &str) -> Value {
+    let own = canonical(&vendor.dialect) == dialect;
+    let other = || vendor.quirks_of.iter().find(|(name, _)| canonical(name) == dialect).map(|(_, it)| it);
+    let quirks = if own { Some(&vendor.quirks) } else { other() };
+    quirks.map_or(Value::Null, |quirks| Value::Object(quirks.clone()))
+}
+
+/// The address; where an endpoint is named as people copy it, with the version it lacks.
 fn address(target: &Target, dialect: &dyn Dialect) -> String {
     let url = target.base_url.trim_end_matches('/');
-    if dialect.name() == "anthropic_messages" && url.ends_with("/anthropic") {
-        return format!("{url}{}", dialect.base_path());
+    let lacks_version = url.ends_with("/anthropic") && !url.ends_with("/publishers/anthropic");
+    match dialect.name() {
+        mode::ANTHROPIC if lacks_version => format!("{url}{}", dialect.base_path()),
+        // The older form, with deployments, has a path of its own.
+        mode::CHAT | mode::RESPONSES if dialect.base_path() == "/v1" => azure::base_url(url),
+        _ => url.to_owned(),
     }
-    url.to_owned()
 }
 
 fn authorize(
@@ -173,7 +183,7 @@ fn authorize(
     dialect: &str,
     at: Sources<'_>,
 ) -> Result<Arc<dyn Authorize>, Error> {
-    let scheme = scheme(key, &target.vendor, dialect);
+    let scheme = scheme(key, target, dialect);
     match &key.kind {
         Kind::Known(secret) => {
             // What belongs to the second key bears its number.
@@ -205,15 +215,18 @@ const USUAL_AUTH: [(&str, &str); 4] = [
 ];
 
 /// The variable's own scheme, else the vendor's; where the vendor is spoken to in a wire format that
-/// is not its own, what is usual there, unless it is signed or fetched in ways of its own.
-fn scheme(key: &HeldKey, vendor: &Vendor, dialect: &str) -> String {
-    if let Some(own) = key.variable.as_ref().and_then(|variable| vendor.auth_of.get(variable)) {
-        return own.clone();
+/// is not its own, or at Azure, what is usual there, unless it is signed or fetched in ways of its own.
+fn scheme(key: &HeldKey, target: &Target, dialect: &str) -> String {
+    let vendor = &target.vendor;
+    let own = scheme_of(key, vendor);
+    let of_variable = key.variable.as_ref().is_some_and(|variable| vendor.auth_of.contains_key(variable));
+    let foreign = canonical(&vendor.dialect) != dialect && !of_variable;
+    let plain = own == "bearer" || own.starts_with("header:");
+    if plain && target.moved && azure::is_azure(&target.base_url) {
+        return "azure".to_owned();
     }
-    let foreign = canonical(&vendor.dialect) != dialect;
-    let plain = vendor.auth == "bearer" || vendor.auth.starts_with("header:");
     let usual = USUAL_AUTH.iter().find(|(name, _)| *name == dialect).filter(|_| foreign && plain);
-    usual.map_or_else(|| vendor.auth.clone(), |(_, scheme)| (*scheme).to_owned())
+    usual.map_or(own, |(_, scheme)| scheme).to_owned()
 }
 
 fn build(

@@ -6,7 +6,7 @@ use super::{Keys, Sources};
 use crate::config::Secret;
 use crate::providers::Error;
 use crate::providers::catalog::{Heading, Vendor};
-use crate::providers::credentials::{Entry, Fetch, Held, Oauth, Source, Store};
+use crate::providers::credentials::{Entry, Fetch, Held, Oauth, Source, Store, Witness};
 
 /// Further keys of one variable are in `NAME_2` to `NAME_9`.
 const NUMBERS: std::ops::RangeInclusive<u8> = 2..=9;
@@ -36,6 +36,13 @@ pub(super) fn filled(variable: &str, keys: Keys<'_>) -> Option<Secret> {
     keys(variable).filter(|secret| !secret.reveal().trim().is_empty())
 }
 
+/// The scheme for a key where the vendor is spoken to in its own wire format: its variable's, else
+/// the vendor's.
+pub(super) fn scheme_of<'a>(key: &HeldKey, vendor: &'a Vendor) -> &'a str {
+    let own = key.variable.as_ref().and_then(|variable| vendor.auth_of.get(variable));
+    own.unwrap_or(&vendor.auth)
+}
+
 /// The variable and its numbered ones.
 fn numbered(variable: &str) -> impl Iterator<Item = (String, String)> {
     let plain = (variable.to_owned(), String::new());
@@ -62,7 +69,7 @@ pub fn held(vendor: &Vendor, at: Sources<'_>) -> Result<Vec<HeldKey>, Error> {
         });
     }
     if let Some(store) = at.store {
-        found.extend(stored(vendor, store)?);
+        found.extend(stored(vendor, store, at.witness)?);
     }
     let mut names: Vec<String> = Vec::new();
     found.retain(|key| {
@@ -73,7 +80,7 @@ pub fn held(vendor: &Vendor, at: Sources<'_>) -> Result<Vec<HeldKey>, Error> {
     Ok(found)
 }
 
-fn stored(vendor: &Vendor, store: &Store) -> Result<Vec<HeldKey>, Error> {
+fn stored(vendor: &Vendor, store: &Store, witness: Option<&Arc<dyn Witness>>) -> Result<Vec<HeldKey>, Error> {
     let entries = store.read().map_err(|error| Error::Credentials { reason: error.to_string() })?;
     let own = |entry: &Entry| entry.provider == vendor.name || vendor.aliases.contains(&entry.provider);
     let key = |entry: Entry| HeldKey {
@@ -84,12 +91,20 @@ fn stored(vendor: &Vendor, store: &Store) -> Result<Vec<HeldKey>, Error> {
             Held::Key { secret } => Kind::Known(secret),
             Held::Command { command } => Kind::Fetched(Arc::new(Fetch::command(&command))),
             Held::Keyring { service, user } => Kind::Fetched(Arc::new(Fetch::keyring(&service, &user))),
-            Held::Oauth(_) => Kind::Fetched(Arc::new(Oauth::new(store.clone(), entry.id))),
+            Held::Oauth(_) => Kind::Fetched(Arc::new(account(store, entry.id, witness))),
         },
         variable: None,
         suffix: String::new(),
     };
     Ok(entries.into_iter().filter(own).map(key).collect())
+}
+
+fn account(store: &Store, id: String, witness: Option<&Arc<dyn Witness>>) -> Oauth {
+    let account = Oauth::new(store.clone(), id);
+    match witness.map(Arc::clone) {
+        Some(witness) => account.observed(Arc::new(move |refreshed| witness.refreshed(refreshed))),
+        None => account,
+    }
 }
 
 /// Where the first key for a vendor is; nothing but its heading is needed to tell.

@@ -1,16 +1,15 @@
 //! PURE: which wire format is spoken, and why. In this order: what was asked for, the provider's own,
 //! what the address tells, chat completions; at OpenAI itself some models need the Responses API.
 
-use reqwest::Url;
-
+use super::place::Place;
 use crate::providers::catalog::Vendor;
 use crate::providers::dialects::canonical;
 
-const CHAT: &str = "chat_completions";
-const ANTHROPIC: &str = "anthropic_messages";
-const BEDROCK: &str = "bedrock_converse";
-const RESPONSES: &str = "responses";
-const GEMINI: &str = "gemini";
+pub(super) const CHAT: &str = "chat_completions";
+pub(super) const ANTHROPIC: &str = "anthropic_messages";
+pub(super) const BEDROCK: &str = "bedrock_converse";
+pub(super) const RESPONSES: &str = "responses";
+pub(super) const GEMINI: &str = "gemini";
 
 /// First major version of OpenAI's models that is to be called by the Responses API.
 const RESPONSES_SINCE: u32 = 5;
@@ -54,11 +53,11 @@ pub(super) fn choose(asked: &Asked<'_>) -> Mode {
         return Mode::new(canonical(own), format!("provider `{}` serves `{model}` in it", vendor.name));
     }
     let place = Place::of(asked.base_url);
-    if let Some(what) = place.is_compatible() {
-        return Mode::new(CHAT, format!("the address says so: {what}"));
+    if let Some((dialect, what)) = place.insists() {
+        return Mode::new(dialect, format!("the address says so: {what}"));
     }
     let own = canonical(&vendor.dialect);
-    if own != CHAT {
+    if own != CHAT && vendor.name != super::CUSTOM {
         return Mode::new(own, format!("provider `{}` speaks it", vendor.name));
     }
     if let Some((dialect, what)) = place.tells() {
@@ -85,69 +84,6 @@ fn needs_responses(model: &str) -> bool {
     let Some(version) = name.strip_prefix("gpt-") else { return false };
     let digits: String = version.chars().take_while(char::is_ascii_digit).collect();
     digits.parse::<u32>().is_ok_and(|major| major >= RESPONSES_SINCE)
-}
-
-/// Host and path of an address, in lower case.
-struct Place {
-    host: String,
-    path: String,
-}
-
-impl Place {
-    fn of(base_url: &str) -> Self {
-        let url = Url::parse(base_url.trim()).ok();
-        let host = url.as_ref().and_then(Url::host_str).unwrap_or_default().to_lowercase();
-        let path = url.as_ref().map(Url::path).unwrap_or_default().trim_end_matches('/').to_lowercase();
-        Self { host, path }
-    }
-
-    /// The wire format that this address stands for, and what tells it.
-    fn tells(&self) -> Option<(&'static str, String)> {
-        let host = self.host.as_str();
-        let path = self.path.as_str();
-        let by_host = |dialect| Some((dialect, format!("the host is `{host}`")));
-        if host == "api.anthropic.com" {
-            return by_host(ANTHROPIC);
-        }
-        if ["/anthropic", "/anthropic/v1"].iter().any(|end| path.ends_with(end)) {
-            return Some((ANTHROPIC, "the path ends in `/anthropic`".to_owned()));
-        }
-        if host.starts_with("bedrock-runtime.") && host.ends_with(".amazonaws.com") {
-            return by_host(BEDROCK);
-        }
-        if host == "api.x.ai" {
-            return by_host(RESPONSES);
-        }
-        let codex = path.split('/').any(|part| part == "codex");
-        if codex && (host == "chatgpt.com" || host.ends_with(".chatgpt.com")) {
-            return Some((RESPONSES, "it is the Codex endpoint of ChatGPT".to_owned()));
-        }
-        if self.is_google() {
-            return by_host(GEMINI);
-        }
-        None
-    }
-
-    fn is_google(&self) -> bool {
-        self.host == "generativelanguage.googleapis.com"
-            || self.host == "aiplatform.googleapis.com"
-            || self.host.ends_with("-aiplatform.googleapis.com")
-    }
-
-    /// Google serves chat completions too, at paths that say so.
-    fn is_compatible(&self) -> Option<String> {
-        let paths = ["/openai", "/endpoints/openapi"];
-        let path = paths.iter().find(|path| self.path.ends_with(*path)).filter(|_| self.is_google());
-        path.map(|path| format!("the path ends in `{path}`"))
-    }
-
-    fn is_openai(&self) -> bool {
-        self.host == "api.openai.com" || self.host.ends_with(".api.openai.com")
-    }
-
-    fn is_azure(&self) -> bool {
-        self.host.ends_with(".azure.com")
-    }
 }
 
 #[cfg(test)]
@@ -205,6 +141,10 @@ mod tests {
             (
                 "https://europe-west1-aiplatform.googleapis.com/v1/projects/p/locations/l/publishers/google",
                 GEMINI,
+            ),
+            (
+                "https://aiplatform.eu.rep.googleapis.com/v1/projects/p/locations/eu/publishers/anthropic",
+                ANTHROPIC,
             ),
             ("https://generativelanguage.googleapis.com/v1beta/openai", CHAT),
             ("https://eu-aiplatform.googleapis.com/v1/projects/p/locations/l/endpoints/openapi", CHAT),

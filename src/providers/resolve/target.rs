@@ -3,11 +3,17 @@
 
 use std::collections::BTreeMap;
 
-use super::keys::{HeldKey, filled, first, held};
+use super::keys::{HeldKey, Kind, filled, first, held, scheme_of};
+use super::place::Place;
 use super::{CUSTOM, CUSTOM_KEY_VARIABLE, Sources, Wanted};
 use crate::providers::catalog::{Heading, Vendor};
+use crate::providers::http::auth::{google_project, vertex};
 use crate::providers::probe::Found;
 use crate::providers::{Error, offline};
+
+/// Azure and Vertex AI in the catalogue.
+const AZURE: &str = "azure-foundry";
+const VERTEX: &str = "vertex";
 
 /// How alike a name must be to be suggested, from 0 to 1.
 const SUGGESTION_LIKENESS_MIN: f64 = 0.6;
@@ -25,6 +31,27 @@ pub(super) struct Target {
     /// What a server said of the model that it has.
     pub found: Option<Found>,
     pub why: String,
+}
+
+impl Target {
+    /// The target for this model: at Vertex AI each maker of models has an address of its own.
+    ///
+    /// # Errors
+    /// [`Error::BadBaseUrl`] for a project or a location that cannot be in an address.
+    pub(super) fn for_model(mut self, model: &str) -> Result<Self, Error> {
+        let filled = |name: &str| self.placeholders.get(name);
+        if let (vertex::TEMPLATE, Some(project), Some(region)) =
+            (self.vendor.base_url.as_str(), filled("project"), filled("region"))
+        {
+            let publisher = vertex::Publisher::of_model(model);
+            let url = vertex::base_url(project, region, publisher).ok_or_else(|| Error::BadBaseUrl {
+                url: self.vendor.base_url.clone(),
+                reason: format!("there is no project `{project}` in a location `{region}`"),
+            })?;
+            self.base_url = url;
+        }
+        Ok(self)
+    }
 }
 
 /// As people write names.
@@ -58,10 +85,38 @@ pub(super) fn custom(name: &str) -> Vendor {
         as_of: String::new(),
         source: String::new(),
         quirks: serde_json::Map::new(),
+        quirks_of: BTreeMap::new(),
         headers: BTreeMap::new(),
         placeholders: BTreeMap::new(),
         models: Vec::new(),
     }
+}
+
+/// Somebody's server at this address; where it is a vendor's, spoken to as that vendor is, with the
+/// key that belongs to addresses.
+fn custom_at(base_url: Option<&str>, at: Sources<'_>) -> Result<Vendor, Error> {
+    let known = base_url.and_then(|url| at_address(url, at));
+    let known = known.map(|name| at.catalogue.vendor(&name)).transpose()?.flatten();
+    let usual = custom(CUSTOM);
+    Ok(match known {
+        None => usual,
+        Some(known) => Vendor {
+            dialect: known.dialect,
+            auth_of: for_one_key(&known.auth),
+            auth: known.auth,
+            quirks: known.quirks,
+            quirks_of: known.quirks_of,
+            headers: known.headers,
+            ..usual
+        },
+    })
+}
+
+/// The key that belongs to addresses stands alone: where requests are signed with several, or with a
+/// file, it is a token, which is taken there just as well.
+fn for_one_key(auth: &str) -> BTreeMap<String, String> {
+    let signed = matches!(auth, "sigv4" | "google");
+    signed.then(|| (CUSTOM_KEY_VARIABLE.to_owned(), "bearer".to_owned())).into_iter().collect()
 }
 
 /// What was asked for, or what a key stands for; `None` if there is neither.
@@ -103,7 +158,7 @@ fn by_name(name: &str, base_url: Option<&str>, at: Sources<'_>) -> Result<Target
     let why = format!("provider `{name}` was asked for");
     let vendor = match at.catalogue.vendor(name)? {
         Some(vendor) => vendor,
-        None if name == CUSTOM => custom(CUSTOM),
+        None if name == CUSTOM => custom_at(base_url, at)?,
         None => return Err(unknown(name, at)),
     };
     if vendor.name == CUSTOM && base_url.is_none() {
@@ -119,8 +174,14 @@ fn by_address(base_url: &str, at: Sources<'_>) -> Result<Target, Error> {
         Some(name) => at.catalogue.vendor(&name)?,
         None => None,
     };
-    let Some(vendor) = vendor else { return of_vendor(custom(CUSTOM), Some(base_url), why, at) };
-    let keys = keys_of(&vendor, at)?;
+    let Some(mut vendor) = vendor else { return of_vendor(custom(CUSTOM), Some(base_url), why, at) };
+    let mut keys = keys_of(&vendor, at)?;
+    if keys.is_empty() {
+        // The key that was given along with an address is meant for it, whoever's it is.
+        vendor.auth_of.extend(for_one_key(&vendor.auth));
+        let variables = vec![CUSTOM_KEY_VARIABLE.to_owned()];
+        keys = held(&Vendor { key_variables: variables, ..vendor.clone() }, at)?;
+    }
     let base_url = base_url.trim().to_owned();
     Ok(Target { vendor, base_url, placeholders: BTreeMap::new(), moved: false, keys, found: None, why })
 }
@@ -134,6 +195,12 @@ fn without_login(url: &str) -> String {
 
 /// The vendor whose address this is: by its host, then by the longest beginning of its path.
 fn at_address(base_url: &str, at: Sources<'_>) -> Option<String> {
+    let place = Place::of(base_url);
+    // Their hosts have more forms than one template.
+    let by_form = [(place.is_azure(), AZURE), (place.is_vertex(), VERTEX)];
+    if let Some((_, name)) = by_form.iter().find(|(is, name)| *is && at.catalogue.name_of(name).is_some()) {
+        return Some((*name).to_owned());
+    }
     let (host, path) = split(base_url.trim());
     let mut best: Option<(usize, String)> = None;
     for heading in at.catalogue.headings().filter(|heading| !heading.local) {
@@ -206,7 +273,7 @@ fn of_vendor(vendor: Vendor, base_url: Option<&str>, why: String, at: Sources<'_
     }
     let (base_url, placeholders) = match &moved {
         Some(url) => (url.clone(), BTreeMap::new()),
-        None => filled_in(&vendor, at)?,
+        None => filled_in(&vendor, &keys, at)?,
     };
     let same_host = is_host(&split(&vendor.base_url).0, &split(&base_url).0);
     let moved = moved.is_some() && !same_host;
@@ -221,12 +288,20 @@ fn no_key(vendor: Vendor) -> Error {
 }
 
 /// The vendor's address with its placeholders filled, and what filled them.
-fn filled_in(vendor: &Vendor, at: Sources<'_>) -> Result<(String, BTreeMap<String, String>), Error> {
+fn filled_in(
+    vendor: &Vendor,
+    keys: &[HeldKey],
+    at: Sources<'_>,
+) -> Result<(String, BTreeMap<String, String>), Error> {
     let mut base_url = vendor.base_url.clone();
     let mut values = BTreeMap::new();
     for (name, placeholder) in &vendor.placeholders {
         let set = placeholder.variables.iter().find_map(|variable| filled(variable, at.keys));
-        let value = set.map(|value| value.reveal().trim().to_owned()).or_else(|| placeholder.default.clone());
+        let mut value = set.map(|value| value.reveal().trim().to_owned());
+        if value.is_none() && name == "project" {
+            value = project_of(vendor, keys, at)?;
+        }
+        let value = value.or_else(|| placeholder.default.clone());
         let value = value.or_else(|| (!at.keys_needed).then(|| name.to_uppercase()));
         let value = value.ok_or_else(|| Error::PlaceholderUnset {
             provider: vendor.name.clone(),
@@ -242,6 +317,20 @@ fn filled_in(vendor: &Vendor, at: Sources<'_>) -> Result<(String, BTreeMap<Strin
         values.insert(name.clone(), value);
     }
     Ok((base_url, values))
+}
+
+/// The project of Google's that the first credentials file belongs to.
+fn project_of(vendor: &Vendor, keys: &[HeldKey], at: Sources<'_>) -> Result<Option<String>, Error> {
+    let files = keys.iter().filter(|key| scheme_of(key, vendor) == "google");
+    for key in files {
+        let Kind::Known(secret) = &key.kind else { continue };
+        match google_project(secret) {
+            Ok(Some(project)) => return Ok(Some(project)),
+            Err(error) if at.keys_needed => return Err(error),
+            Ok(None) | Err(_) => {}
+        }
+    }
+    Ok(None)
 }
 
 fn unknown(name: &str, at: Sources<'_>) -> Error {

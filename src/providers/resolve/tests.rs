@@ -4,6 +4,9 @@ use serde_json::json;
 use super::*;
 use crate::providers::credentials::{Entry, Held};
 
+mod built;
+mod places;
+
 fn wanted(provider: Option<&str>, model: Option<&str>, base_url: Option<&str>) -> Wanted {
     let own = |text: Option<&str>| text.map(str::to_owned);
     Wanted { provider: own(provider), model: own(model), base_url: own(base_url), ..Wanted::default() }
@@ -21,8 +24,11 @@ async fn choose_at(
 ) -> Result<Resolved, Error> {
     let keys =
         |name: &str| set.iter().find(|(known, _)| *known == name).map(|(_, value)| Secret::new(*value));
-    resolve_at(wanted, Sources { keys: &keys, catalogue, store, local_servers: false, keys_needed: true })
-        .await
+    resolve_at(
+        wanted,
+        Sources { keys: &keys, catalogue, store, witness: None, local_servers: false, keys_needed: true },
+    )
+    .await
 }
 
 #[tokio::test]
@@ -230,8 +236,14 @@ async fn a_chain_takes_what_can_be_had_and_says_what_cannot() {
     let set = [("GROQ_API_KEY", "k"), ("OPENROUTER_API_KEY", "o")];
     let keys =
         |name: &str| set.iter().find(|(known, _)| *known == name).map(|(_, value)| Secret::new(*value));
-    let at =
-        Sources { keys: &keys, catalogue: &catalogue, store: None, local_servers: true, keys_needed: true };
+    let at = Sources {
+        keys: &keys,
+        catalogue: &catalogue,
+        store: None,
+        witness: None,
+        local_servers: true,
+        keys_needed: true,
+    };
     let entries = [
         json!("groq"),
         json!("openrouter/anthropic/claude-x"),

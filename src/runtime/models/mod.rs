@@ -15,7 +15,7 @@ use herm_replay::reducer::failure::flags;
 use herm_replay::reducer::state::Phase;
 use herm_replay::reducer::{Outlook, Route, SessionState};
 use herm_schema::events::*;
-use herm_schema::{Event, IdempotencyKey, Recorded, StreamId};
+use herm_schema::{Event, IdempotencyKey, Micros, Recorded, StreamId};
 
 use super::{Clock, Models};
 use crate::effects::AuxiliaryModel;
@@ -102,25 +102,29 @@ impl ModelTable {
             until,
         };
         self.credentials().rested(&rested);
-        let append = Append {
-            stream: self.profile,
-            expect: Expect::Any,
-            key: Some(IdempotencyKey::of(&["rest", &recorded.envelope.position.to_string()])),
-            at: recorded.envelope.recorded_at,
-            durability: Durability::Queued,
-            events: vec![Event::from(rested).into()],
-        };
         // Without the record the key is simply asked again after a restart.
-        Log::submit(
-            &*self.log,
-            append,
-            Box::new(|result| {
-                if let Err(error) = result {
-                    tracing::warn!(%error, "that a key rests could not be recorded");
-                }
-            }),
-        );
+        let at = recorded.envelope.recorded_at;
+        let key = IdempotencyKey::of(&["rest", &recorded.envelope.position.to_string()]);
+        record(&*self.log, self.profile, at, key, Event::from(rested));
     }
+}
+
+/// Puts an event about keys into the stream of the profile. Nobody waits for it.
+pub fn record(log: &dyn Log, profile: StreamId, at: Micros, key: IdempotencyKey, event: Event) {
+    let append = Append {
+        stream: profile,
+        expect: Expect::Any,
+        key: Some(key),
+        at,
+        durability: Durability::Queued,
+        events: vec![event.into()],
+    };
+    let done = Box::new(|result: Result<_, _>| {
+        if let Err(error) = result {
+            tracing::warn!(%error, "what is known of a key could not be recorded");
+        }
+    });
+    log.submit(append, done);
 }
 
 /// A failed call, and whose key it was.

@@ -16,10 +16,12 @@ mod wire;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::claude::ThinkingForm;
+use super::claude::{self, ThinkingForm};
 use super::fit::Shape;
 use super::{AnswerReader, Dialect, ListedModel, WireRequest};
 use crate::providers::LoadedRequest;
+
+pub use super::claude::BINDING_BETA;
 
 /// Name of this dialect.
 pub const NAME: &str = "anthropic_messages";
@@ -27,11 +29,6 @@ pub const NAME: &str = "anthropic_messages";
 /// The version of the API that this was written for.
 pub const VERSION: &str = "2023-06-01";
 const VERTEX_VERSION: &str = "vertex-2023-10-16";
-/// Allows [`ThinkingForm::Adaptive`] requests to have thinking dropped that does not fit any more.
-pub const BINDING_BETA: &str = "thinking-binding-controls-2026-08-01";
-/// What the names of the opt-ins to a longer context begin with.
-const LONG_CONTEXT_BETA: &str = "context-1m";
-
 /// Names of tools, and ids of calls.
 const TOOL_NAMES: Shape = Shape { chars_max: 128, also: "_-" };
 const CALL_IDS: Shape = Shape { chars_max: 64, also: "_-" };
@@ -65,8 +62,7 @@ pub struct AnthropicMessages {
 
 impl AnthropicMessages {
     fn betas(&self, request: &LoadedRequest) -> Option<String> {
-        let wanted = |beta: &&str| !(request.options.no_long_context && beta.starts_with(LONG_CONTEXT_BETA));
-        let betas: Vec<&str> = self.quirks.betas.iter().map(String::as_str).filter(wanted).collect();
+        let betas = claude::betas(&self.quirks.betas, request);
         (!betas.is_empty()).then(|| betas.join(","))
     }
 }

@@ -80,6 +80,13 @@ fn headers_and_paths_are_those_of_the_host() {
     let betas = vec!["context-1m-2025-08-07".to_owned(), BINDING_BETA.to_owned()];
     let mut quirks = Quirks { betas, ..Quirks::default() };
     let mut request = request(vec![LoadedMessage::user("hi")]);
+    let of_model = |model: &str| {
+        let choice = ModelChoice { model: model.to_owned(), ..request.choice.clone() };
+        AnthropicMessages { quirks: quirks.clone() }.betas(&LoadedRequest { choice, ..request.clone() })
+    };
+    let long = "context-1m-2025-08-07".to_owned();
+    assert_eq!(of_model(MODEL), Some(long), "a model that does not know an opt-in is not told of it");
+    request.choice.model = "claude-opus-5-5".to_owned();
     let sent = AnthropicMessages { quirks: quirks.clone() }.encode(&request);
     let header = |sent: &WireRequest, name: &str| {
         sent.headers.iter().find(|(found, _)| *found == name).map(|(_, value)| value.clone())
@@ -92,13 +99,13 @@ fn headers_and_paths_are_those_of_the_host() {
     quirks.host = Host::Vertex;
     let dialect = AnthropicMessages { quirks };
     let sent = dialect.encode(&request);
-    assert_eq!(sent.path, format!("models/{MODEL}:streamRawPredict"));
+    assert_eq!(sent.path, "models/claude-opus-5-5:streamRawPredict");
     assert_eq!(header(&sent, "anthropic-version"), None);
     assert_eq!(header(&sent, "anthropic-beta").as_deref(), Some(BINDING_BETA));
     let body: Value = serde_json::from_slice(&sent.body).unwrap();
     assert_eq!((&body["anthropic_version"], body.get("model")), (&json!("vertex-2023-10-16"), None));
     request.choice.stream = false;
-    assert_eq!(dialect.encode(&request).path, format!("models/{MODEL}:rawPredict"));
+    assert_eq!(dialect.encode(&request).path, "models/claude-opus-5-5:rawPredict");
     assert_eq!(dialect.models_path(), None);
 }
 

@@ -13,7 +13,7 @@ use super::wire::{
     ToolConfig, ToolResult, ToolSpec, ToolUse,
 };
 use super::{CALL_IDS, CachePoints, Quirks, TOOL_NAMES, claude, family};
-use crate::providers::dialects::claude::{Asked, ThinkingForm};
+use crate::providers::dialects::claude::{Asked, BINDING_BETA, ThinkingForm, betas};
 use crate::providers::dialects::fit::{arguments, printable, tool_schema};
 use crate::providers::dialects::ordered::{Piece, pieces};
 use crate::providers::dialects::well_formed;
@@ -30,8 +30,6 @@ const NO_TOOLS: &str = "(No tool can be called now: answer in words.)";
 /// How many messages at the end have a cache point; with the system prompt's that makes the four that
 /// the vendor allows.
 const CACHE_POINTS_IN_MESSAGES: usize = 3;
-/// What the names of the opt-ins to a longer context begin with.
-const LONG_CONTEXT_BETA: &str = "context-1m";
 
 /// The body of `request`; the same bytes for the same request.
 pub(super) fn body(request: &LoadedRequest, quirks: &Quirks) -> Vec<u8> {
@@ -101,9 +99,7 @@ fn own_fields(
     let mut fields = Map::new();
     let model = request.choice.model.as_str();
     if claude(request).is_some() || quirks.thinking != ThinkingForm::ByModel {
-        let wanted =
-            |beta: &&String| !(request.options.no_long_context && beta.starts_with(LONG_CONTEXT_BETA));
-        let betas: Vec<&String> = quirks.betas.iter().filter(wanted).collect();
+        let betas = betas(&quirks.betas, request);
         if !betas.is_empty() {
             fields.insert("anthropic_beta".to_owned(), json!(betas));
         }
@@ -113,10 +109,7 @@ fn own_fields(
             effort: request.choice.effort,
             output_tokens_max: max_tokens,
             goes_on_without,
-            drop_unbound: quirks
-                .betas
-                .iter()
-                .any(|beta| beta == super::super::anthropic_messages::BINDING_BETA),
+            drop_unbound: quirks.betas.iter().any(|beta| beta == BINDING_BETA),
         };
         let thinking = asked.fields();
         let named = [("thinking", thinking.thinking), ("output_config", thinking.output_config)];

@@ -9,10 +9,16 @@
 pub(super) const DEPLOYMENTS_BASE_PATH: &str = "/openai";
 /// The path of a base URL without one, for the v1 form.
 const V1_BASE_PATH: &str = "/openai/v1";
-/// Ends of the hosts.
-const HOSTS: [&str; 3] = [".openai.azure.com", ".services.ai.azure.com", ".cognitiveservices.azure.com"];
+/// Ends of the hosts, those of its other clouds among them.
+const HOSTS: [&str; 5] = [
+    ".openai.azure.com",
+    ".services.ai.azure.com",
+    ".cognitiveservices.azure.com",
+    ".openai.azure.us",
+    ".openai.azure.cn",
+];
 
-/// Whether `base_url` is Azure's.
+/// Whether `base_url` is Azure's; nothing else in herm decides that.
 pub fn is_azure(base_url: &str) -> bool {
     let host = host_and_path(base_url).0.to_ascii_lowercase();
     HOSTS.iter().any(|end| host.ends_with(end))

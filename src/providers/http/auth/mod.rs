@@ -19,7 +19,7 @@ use crate::providers::BoxFuture;
 
 pub use extra::WithHeaders;
 pub use header::{Header, Nothing};
-pub use scheme::{Given, build};
+pub use scheme::{Given, build, google_project};
 pub use sigv4::{AwsKeys, SigV4};
 
 /// Makes requests acceptable to an endpoint.

@@ -74,11 +74,15 @@ fn anthropic(_: &str, given: &Given<'_>) -> Result<Arc<dyn Authorize>, Error> {
     })
 }
 
-/// The key is the path of a credentials file, or its text.
 fn google(_: &str, given: &Given<'_>) -> Result<Arc<dyn Authorize>, Error> {
-    let Some(key) = &given.key else {
-        return Ok(Arc::new(Nothing));
-    };
+    Ok(match &given.key {
+        Some(key) => Arc::new(google_of(key)?),
+        None => Arc::new(Nothing),
+    })
+}
+
+/// The key is the path of a credentials file, or its text.
+fn google_of(key: &Secret) -> Result<super::google::Google, Error> {
     let bad = |reason: String| Error::Credentials { reason };
     let text = key.reveal().trim();
     let read;
@@ -90,8 +94,15 @@ fn google(_: &str, given: &Given<'_>) -> Result<Arc<dyn Authorize>, Error> {
             &read
         }
     };
-    let google = super::google::Google::from_json(text).map_err(|error| bad(error.to_string()))?;
-    Ok(Arc::new(google))
+    super::google::Google::from_json(text).map_err(|error| bad(error.to_string()))
+}
+
+/// The project that a credentials file of Google's names.
+///
+/// # Errors
+/// [`Error::Credentials`] if it cannot be read.
+pub fn google_project(key: &Secret) -> Result<Option<String>, Error> {
+    Ok(google_of(key)?.project().map(str::to_owned))
 }
 
 fn sigv4(_: &str, given: &Given<'_>) -> Result<Arc<dyn Authorize>, Error> {

@@ -5,6 +5,17 @@
 //! Gemini is there under the publisher `google` and speaks the dialect `gemini`; Claude is under
 //! `anthropic`. Both take a token as [`super::google::Google`] fetches it.
 
+/// The address in the catalogue, of which [`base_url`] makes the right one for each location and model.
+pub const TEMPLATE: &str =
+    "https://{region}-aiplatform.googleapis.com/v1/projects/{project}/locations/{region}/publishers/google";
+
+/// Whether this host, in lower case, is Vertex AI's.
+pub fn is_host(host: &str) -> bool {
+    host == "aiplatform.googleapis.com"
+        || host.ends_with("-aiplatform.googleapis.com")
+        || (host.starts_with("aiplatform.") && host.ends_with(".rep.googleapis.com"))
+}
+
 /// Who made a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Publisher {
@@ -60,6 +71,12 @@ mod tests {
         assert_eq!(of("global"), expected("aiplatform.googleapis.com", "global"));
         assert_eq!(of("eu"), expected("aiplatform.eu.rep.googleapis.com", "eu"));
         assert_eq!(of("europe-west1"), expected("europe-west1-aiplatform.googleapis.com", "europe-west1"));
+        for location in ["global", "eu", "us", "europe-west1"] {
+            let url = of(location).unwrap();
+            let host = url.split('/').nth(2).unwrap();
+            assert!(is_host(host), "{host}");
+            assert!(!is_host(&format!("{host}.evil.example")), "{host}");
+        }
         assert_eq!(of("a/b"), None);
         assert_eq!(base_url("", "global", Publisher::Google), None);
     }
