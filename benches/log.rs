@@ -11,11 +11,12 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::time::{Duration, Instant};
 
-use herm_replay::log::contract::{append, message};
+use herm_replay::log::contract::append;
 use herm_replay::log::segments::Options;
 use herm_replay::log::{Append, Durability, Log, SegmentLog};
 use herm_schema::codec::{Placing, write_record};
-use herm_schema::{Digest, Micros, Position, StreamId, StreamPos};
+use herm_schema::events::{ChatRef, MessageReceived, Sender};
+use herm_schema::{Digest, Event, Micros, Position, StreamId, StreamPos};
 
 const PRODUCERS: usize = 64;
 const SESSIONS: usize = 10_000;
@@ -25,12 +26,19 @@ fn size(name: &str, default: usize) -> usize {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
-/// 100 B to 8 KB, about 1.1 KB on average, the same for the same number.
+/// A payload of 100 B to 8 KB, about 1.2 KB on average, the same for the same number.
 fn event(number: usize) -> Append {
     let random = (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
     let bytes = if random.is_multiple_of(16) { 500 + random % 7_500 } else { 100 + random % 1_600 };
     let session = format!("session {}", random as usize % SESSIONS);
-    Append { at: Micros(number as i64), ..append(&session, vec![message(&"x".repeat(bytes as usize))]) }
+    let said = MessageReceived {
+        message_id: number.to_string(),
+        chat: ChatRef { platform: "cli".into(), chat: "bench".into(), thread: None },
+        sender: Sender { id: "someone".into(), name: None },
+        text: "x".repeat(bytes as usize),
+        attachments: Vec::new(),
+    };
+    Append { at: Micros(number as i64), ..append(&session, vec![Event::from(said).into()]) }
 }
 
 struct Latencies {
