@@ -48,9 +48,11 @@ impl Default for Framing {
 }
 
 impl Framing {
-    pub(super) fn feed(&mut self, bytes: &[u8]) -> Result<Fed, ModelFailure> {
+    pub(super) fn feed(&mut self, mut bytes: &[u8]) -> Result<Fed, ModelFailure> {
         if let Form::Unknown = self.0 {
-            match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
+            // White space in front goes wherever it is cut: in a first line it would be another name.
+            bytes = bytes.trim_ascii_start();
+            match bytes.first() {
                 None => return Ok(Fed::Body { content: false }),
                 Some(b'{' | b'[' | b'<') => self.0 = Form::Whole(Vec::new()),
                 Some(_) => self.0 = Form::Stream(SseReader::default()),
@@ -128,4 +130,38 @@ pub(super) fn failed(class: FailureClass, message: String) -> ModelFailure {
 
 fn excerpt(text: &str) -> String {
     classify::cut(text.trim(), EXCERPT_CHARS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn events(chunks: &[&[u8]]) -> Vec<String> {
+        let mut framing = Framing::default();
+        let mut found = Vec::new();
+        for chunk in chunks {
+            if let Fed::Events(events) = framing.feed(chunk).unwrap() {
+                found.extend(events.into_iter().map(|event| event.data));
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn white_space_in_front_counts_nothing_wherever_it_is_cut() {
+        for chunks in [
+            &[&b"\t\n data: 1\n\ndata: 2\n\n"[..]][..],
+            &[&b"\t\n "[..], b"data: 1\n\ndata: 2\n\n"],
+            &[&b"\t"[..], b"\n dat", b"a: 1\n\ndata: 2\n\n"],
+        ] {
+            assert_eq!(events(chunks), ["1", "2"]);
+        }
+        for chunks in [&[&b" \n{\"a\":1}"[..]][..], &[&b" \n"[..], b"{\"a\"", b":1}"]] {
+            let mut framing = Framing::default();
+            for chunk in chunks {
+                assert!(matches!(framing.feed(chunk), Ok(Fed::Body { .. })));
+            }
+            assert!(matches!(framing.finish(), End::Body(body) if body == b"{\"a\":1}"));
+        }
+    }
 }
