@@ -15,7 +15,6 @@ use herm_schema::events::ModelChoice;
 use serde_json::Value;
 
 #[path = "../tests/support/mod.rs"]
-#[allow(dead_code, unused_imports, reason = "the tests use the rest")]
 mod support;
 
 use support::{Reply, Wire, reply};
