@@ -1,15 +1,21 @@
-//! PURE: texts, names and ids of tools, and images, as nearly every vendor takes them.
+//! PURE: texts, names and ids of tools, arguments, schemas and images, as nearly every vendor takes
+//! them. [`schema`] is about schemas, [`Shape`] about vendors with an alphabet of their own.
 //!
 //! What is acceptable already is left alone. What is changed is changed by itself alone, never by
 //! what stands around it, so that a request that goes on from another keeps its bytes.
+
+pub mod schema;
+mod shape;
 
 use std::borrow::Cow;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::providers::{Image, LoadedMessage, ToolDefinition};
+
+pub use shape::Shape;
 
 /// Longest name of a tool that every vendor takes, in characters.
 pub const NAME_CHARS_MAX: usize = 64;
@@ -60,6 +66,12 @@ pub fn clean_json(value: Value) -> Value {
         ),
         other => other,
     }
+}
+
+/// Arguments as the object that they are; they are canonical already.
+pub fn arguments(text: &str) -> Value {
+    let value = serde_json::from_str(text).ok().filter(Value::is_object);
+    value.map_or_else(|| json!({}), clean_json)
 }
 
 fn is_unwanted(char: char) -> bool {
@@ -235,6 +247,8 @@ mod tests {
     fn control_characters_go_and_line_ends_stay() {
         assert_eq!(clean("a\u{0}b\u{1b}[0m\r\n\tc"), "ab[0m\r\n\tc");
         assert!(matches!(clean("plain"), Cow::Borrowed(_)));
+        assert_eq!(arguments("{\"a\":[\"x\\u0000y\"]}"), json!({"a": ["xy"]}));
+        assert_eq!(arguments("[1]"), json!({}));
     }
 
     #[test]

@@ -13,7 +13,6 @@ pub mod bedrock_converse;
 mod blocks;
 pub mod chat_completions;
 mod claude;
-mod fit;
 mod framing;
 pub mod gemini;
 mod models;
@@ -21,7 +20,6 @@ mod openai;
 mod ordered;
 mod repair;
 pub mod responses;
-mod schema;
 mod scrub;
 mod table;
 

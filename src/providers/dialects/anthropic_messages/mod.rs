@@ -16,8 +16,8 @@ mod wire;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::acceptable::Shape;
 use super::claude::{self, ThinkingForm};
-use super::fit::Shape;
 use super::{AnswerReader, Dialect, ListedModel, WireRequest};
 use crate::providers::LoadedRequest;
 

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use super::wire::{Block, Body, CacheControl, Content, Kind, Message, Role, Source, Tool};
 use super::{BINDING_BETA, CALL_IDS, Host, Quirks, TOOL_NAMES, VERTEX_VERSION, family};
+use crate::providers::dialects::acceptable::{arguments, clean, schema};
 use crate::providers::dialects::claude::Asked;
-use crate::providers::dialects::fit::{arguments, printable, tool_schema};
 use crate::providers::dialects::ordered::{Piece, pieces};
 use crate::providers::dialects::well_formed;
 use crate::providers::{Image, LoadedMessage, LoadedRequest};
@@ -34,7 +34,7 @@ pub(super) fn body(request: &LoadedRequest, quirks: &Quirks) -> Vec<u8> {
     let choice = &request.choice;
     let mut messages = messages(&said, &family(request));
     let mut tools = tools(request, &said);
-    let system = request.system.as_deref().map(printable).filter(|text| !text.trim().is_empty());
+    let system = request.system.as_deref().map(clean).filter(|text| !text.trim().is_empty());
     let mut system: Vec<Content> = system.into_iter().map(|text| Kind::Text { text }.into()).collect();
     if let Some(cache) = cache_control(choice.cache_ttl) {
         match (system.last_mut(), tools.last_mut()) {
@@ -97,7 +97,7 @@ fn tools<'a>(request: &'a LoadedRequest, said: &'a [LoadedMessage]) -> Vec<Tool<
     let offered = request.tools.iter().map(|tool| Tool {
         name: TOOL_NAMES.fit(&tool.name),
         description: &tool.description,
-        input_schema: tool_schema(&tool.parameters, plain),
+        input_schema: schema::tool(&tool.parameters, plain),
         cache_control: None,
     });
     let mut tools: Vec<Tool> = offered.filter(|tool| names.insert(tool.name.clone())).collect();
@@ -110,7 +110,7 @@ fn tools<'a>(request: &'a LoadedRequest, said: &'a [LoadedMessage]) -> Vec<Tool<
         tools.extend(called.filter(|name| names.insert(name.clone())).map(|name| Tool {
             name,
             description: "",
-            input_schema: tool_schema(&Value::Null, plain),
+            input_schema: schema::tool(&Value::Null, plain),
             cache_control: None,
         }));
     }
@@ -159,7 +159,7 @@ fn push<'a>(out: &mut Vec<Message<'a>>, role: Role, mut content: Vec<Content<'a>
 /// Images first, as the vendor advises; one that it does not take is said to be missing.
 fn shown<'a>(text: &'a str, images: &'a [Image]) -> Vec<Content<'a>> {
     let mut content: Vec<Content> = images.iter().map(image).collect();
-    let text = printable(text);
+    let text = clean(text);
     if !text.trim().is_empty() {
         content.push(Kind::Text { text }.into());
     }
@@ -168,7 +168,7 @@ fn shown<'a>(text: &'a str, images: &'a [Image]) -> Vec<Content<'a>> {
 
 fn image(image: &Image) -> Content<'_> {
     if !IMAGE_TYPES.contains(&image.media_type.as_str()) || image.bytes.is_empty() {
-        let text = format!("[an image of type `{}` cannot be shown]", printable(&image.media_type));
+        let text = format!("[an image of type `{}` cannot be shown]", clean(&image.media_type));
         return Kind::Text { text: text.into() }.into();
     }
     let data = BASE64.encode(&image.bytes);
@@ -179,7 +179,7 @@ fn answered(pieces: Vec<Piece<'_>>) -> Vec<Content<'_>> {
     let content = |piece| match piece {
         Piece::Own(own) => Some(Content::Own(own)),
         Piece::Text(text) => {
-            let text = printable(&text).into_owned();
+            let text = clean(&text).into_owned();
             (!text.trim().is_empty()).then(|| Kind::Text { text: Cow::Owned(text) }.into())
         }
         Piece::Call(call) => Some(

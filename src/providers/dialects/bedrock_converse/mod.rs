@@ -16,8 +16,8 @@ mod wire;
 
 use serde::Deserialize;
 
+use super::acceptable::Shape;
 use super::claude::{Claude, ThinkingForm};
-use super::fit::Shape;
 use super::{AnswerReader, Dialect, WireRequest};
 use crate::providers::LoadedRequest;
 

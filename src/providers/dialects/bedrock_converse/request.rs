@@ -13,8 +13,8 @@ use super::wire::{
     ToolConfig, ToolResult, ToolSpec, ToolUse,
 };
 use super::{CALL_IDS, CachePoints, Quirks, TOOL_NAMES, claude, family};
+use crate::providers::dialects::acceptable::{arguments, clean, schema};
 use crate::providers::dialects::claude::{Asked, BINDING_BETA, ThinkingForm, betas};
-use crate::providers::dialects::fit::{arguments, printable, tool_schema};
 use crate::providers::dialects::ordered::{Piece, pieces};
 use crate::providers::dialects::well_formed;
 use crate::providers::{Image, LoadedMessage, LoadedRequest};
@@ -40,7 +40,7 @@ pub(super) fn body(request: &LoadedRequest, quirks: &Quirks) -> Vec<u8> {
         push(&mut messages, Role::User, vec![Part::Text(NO_TOOLS.into())]);
     }
     let goes_on_without = goes_on_without_reasoning(&messages);
-    let system = request.system.as_deref().map(printable).filter(|text| !text.trim().is_empty());
+    let system = request.system.as_deref().map(clean).filter(|text| !text.trim().is_empty());
     let mut system: Vec<Part> = system.into_iter().map(Part::Text).collect();
     if let Some((point, cached)) = cache_point(request, quirks) {
         match (system.is_empty(), tools.is_empty()) {
@@ -139,12 +139,12 @@ fn tools<'a>(request: &'a LoadedRequest, said: &'a [LoadedMessage]) -> Vec<Tool<
     let mut offer = |name: &'a str, description: &'a str, parameters: &Value| {
         let name = TOOL_NAMES.fit(name);
         if names.insert(name.clone()) {
-            let description = printable(description);
+            let description = clean(description);
             let described = !description.trim().is_empty();
             tools.push(Tool::ToolSpec(ToolSpec {
                 description: if described { description } else { name.clone() },
                 name,
-                input_schema: InputSchema { json: tool_schema(parameters, plain) },
+                input_schema: InputSchema { json: schema::tool(parameters, plain) },
             }));
         }
     };
@@ -205,7 +205,7 @@ fn push<'a>(out: &mut Vec<Message<'a>>, role: Role, mut content: Vec<Part<'a>>) 
 
 fn shown<'a>(text: &'a str, images: &'a [Image], takes_images: bool) -> Vec<Part<'a>> {
     let mut content: Vec<Part> = images.iter().map(|it| image(it, takes_images)).collect();
-    let text = printable(text);
+    let text = clean(text);
     if !text.trim().is_empty() {
         content.push(Part::Text(text));
     }
@@ -225,7 +225,7 @@ fn image(image: &Image, takes_images: bool) -> Part<'_> {
             Part::Image(ImageBlock { format, source: ImageSource { bytes: BASE64.encode(&image.bytes) } })
         }
         None => {
-            let kind = printable(&image.media_type);
+            let kind = clean(&image.media_type);
             Part::Text(Cow::Owned(format!("[an image of type `{kind}` cannot be shown]")))
         }
     }
@@ -235,7 +235,7 @@ fn answered(pieces: Vec<Piece<'_>>) -> Vec<Part<'_>> {
     let content = |piece| match piece {
         Piece::Own(own) => Some(Part::ReasoningContent(own)),
         Piece::Text(text) => {
-            let text = printable(&text).into_owned();
+            let text = clean(&text).into_owned();
             (!text.trim().is_empty()).then(|| Part::Text(Cow::Owned(text)))
         }
         Piece::Call(call) => Some(Part::ToolUse(ToolUse {

@@ -14,7 +14,8 @@ use super::wire::{
     ToolCall,
 };
 use super::{CallIds, EffortField, OutputLimitField, Quirks, cache, family};
-use crate::providers::dialects::{acceptable, openai, schema};
+use crate::providers::dialects::acceptable::{self, schema};
+use crate::providers::dialects::openai;
 use crate::providers::{Image, LoadedMessage, LoadedRequest, ToolDefinition};
 
 /// What is sent for a result that is empty: an empty text is refused by some servers.
@@ -85,13 +86,13 @@ fn system_message<'a>(text: Cow<'a, str>, request: &LoadedRequest, quirks: &Quir
 }
 
 fn tool(definition: &ToolDefinition, plain: bool) -> Tool<'_> {
-    let parameters = schema::object(&definition.parameters);
+    let parameters = schema::tool(&definition.parameters, plain);
     Tool {
         r#type: "function",
         function: Function {
             name: acceptable::name(&definition.name),
             description: acceptable::clean(&definition.description),
-            parameters: if plain { schema::plain(&parameters) } else { parameters },
+            parameters,
         },
     }
 }

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use super::extras::{BETWEEN_TEXTS, Extras, Part};
 use super::wire::{Body, Content, Item, Output, Reasoning, Tool};
 use super::{Quirks, family};
-use crate::providers::dialects::{acceptable, openai, schema};
+use crate::providers::dialects::acceptable::{self, schema};
+use crate::providers::dialects::openai;
 use crate::providers::{Image, LoadedMessage, LoadedRequest, ToolDefinition};
 use herm_replay::reducer::request::Call;
 
@@ -80,12 +81,12 @@ fn cache_key(request: &LoadedRequest) -> String {
 }
 
 fn tool(definition: &ToolDefinition, plain: bool) -> Tool<'_> {
-    let parameters = schema::object(&definition.parameters);
+    let parameters = schema::tool(&definition.parameters, plain);
     Tool {
         r#type: "function",
         name: acceptable::name(&definition.name),
         description: acceptable::clean(&definition.description),
-        parameters: if plain { schema::plain(&parameters) } else { parameters },
+        parameters,
         strict: false,
     }
 }

@@ -43,9 +43,15 @@ const REPETITIONS_MAX: u64 = 1_000;
 const DECIDING: [&str; 9] =
     ["type", "$ref", "anyOf", "oneOf", "allOf", "enum", "const", "properties", "additionalProperties"];
 
+/// What a tool takes: an object; with `plain`, without what some servers cannot do.
+pub fn tool(parameters: &Value, plainly: bool) -> Value {
+    let object = object(parameters);
+    if plainly { plain(&object) } else { object }
+}
+
 /// `schema` as an object's, which is all that a tool may take: with `type` and `properties`, and
 /// without alternatives at its top.
-pub fn object(schema: &Value) -> Value {
+fn object(schema: &Value) -> Value {
     let mut map = schema.as_object().cloned().unwrap_or_default();
     for refused in ["anyOf", "oneOf", "allOf", "enum", "not", "const"] {
         map.shift_remove(refused);
@@ -60,7 +66,7 @@ pub fn object(schema: &Value) -> Value {
 }
 
 /// `schema` without `pattern`, `format` and what else grammar converters cannot do.
-pub fn plain(schema: &Value) -> Value {
+fn plain(schema: &Value) -> Value {
     let Value::Object(map) = schema else { return schema.clone() };
     let mut out = Map::new();
     for (key, value) in map {
