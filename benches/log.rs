@@ -15,7 +15,7 @@ use herm_replay::log::contract::append;
 use herm_replay::log::segments::Options;
 use herm_replay::log::{Append, Durability, Log, SegmentLog};
 use herm_schema::codec::{Placing, write_record};
-use herm_schema::events::{ChatRef, MessageReceived, Sender};
+use herm_schema::events::{self, ChatRef, MessageReceived};
 use herm_schema::{Digest, Event, Micros, Position, StreamId, StreamPos};
 
 const PRODUCERS: usize = 64;
@@ -34,7 +34,7 @@ fn event(number: usize) -> Append {
     let said = MessageReceived {
         message_id: number.to_string(),
         chat: ChatRef { platform: "cli".into(), chat: "bench".into(), thread: None },
-        sender: Sender { id: "someone".into(), name: None },
+        sender: events::Sender { id: "someone".into(), name: None },
         text: "x".repeat(bytes as usize),
         attachments: Vec::new(),
     };

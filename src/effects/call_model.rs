@@ -119,19 +119,20 @@ fn without_memory(text: String) -> String {
     if scrubbed.hidden.is_empty() { text } else { scrubbed.visible }
 }
 
-/// Secrets never reach the log, whoever said them.
+/// Secrets never reach the log, whoever said them. Signed reasoning cannot be edited: with a secret in
+/// it, it is left out whole.
 fn redacted(answer: Answer, redact: &Redact) -> ModelCallSucceeded {
     let Answer { message, finish, usage, timings, response_id } = answer;
     let calls = message.calls.into_iter().map(|call| ToolCall {
         arguments: JsonText(redact(&call.arguments.0)),
-        id: call.id,
+        id: redact(&call.id),
         name: redact(&call.name),
     });
     let message = AssistantMessage {
         text: redact(&without_memory(message.text)),
         reasoning: message.reasoning.map(|reasoning| redact(&reasoning)),
         calls: calls.collect(),
-        extras: message.extras,
+        extras: message.extras.filter(|extras| redact(&extras.json.0) == extras.json.0),
     };
     ModelCallSucceeded { message, finish, usage, timings, response_id }
 }
