@@ -197,6 +197,58 @@ fn where_everything_fails_the_person_is_told_of_the_first_failure_in_plain_words
     let told = run.err.to_lowercase();
     assert!(told.contains("spending limit"), "{told}");
     assert!(!told.contains("rate limit") && !told.contains("key is invalid"), "{told}");
+    assert!(told.contains("asking custom other instead"), "{told}");
+}
+
+#[test]
+fn a_picture_that_is_too_large_is_made_smaller_and_sent_again() {
+    let wire = Wire::AnthropicMessages;
+    let server = ModelServer::start([
+        Reply::status(
+            413,
+            "{\"type\":\"error\",\"error\":{\"type\":\"request_too_large\",\"message\":\"too large\"}}",
+        ),
+        Reply::text("A grey square."),
+    ]);
+    let stage = Stage::new();
+    image::RgbImage::from_pixel(2_000, 1_000, image::Rgb([90, 90, 90])).save(stage.path("grey.png")).unwrap();
+    let variables = [(
+        "HERM_PROVIDERS",
+        json!({"seer": {"base_url": server.base_url(), "dialect": "anthropic_messages",
+        "auth": "anthropic", "key_variables": ["HERM_API_KEY"], "model": "claude-sonnet-4-5",
+        "models": [{"name": "claude-sonnet-4-5", "images": true}]}})
+        .to_string(),
+    )];
+    let mut command = stage.command(&["chat", "--provider", "seer", "-i", "grey.png", "-q", "what is it?"]);
+    command.env("HERM_API_KEY", "key-of-the-test-0001");
+    command.envs(variables);
+    let run = Stage::finish(command);
+    assert_eq!((run.exit, run.out.trim()), (0, "A grey square."), "{}", run.err);
+    assert_eq!(
+        actions(&stage),
+        [(FailureClass::PayloadTooLarge, FailureAction::ShrinkImages { side_px_max: 1_568 })]
+    );
+    let sizes: Vec<(u32, u32)> = server
+        .requests()
+        .iter()
+        .map(|request| {
+            assert_eq!(check(wire, &sent(request)), Ok(()), "{}", request.body);
+            let source = &request.json["messages"][0]["content"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .find(|block| block["type"] == "image")
+                .unwrap()["source"];
+            let bytes = base64::Engine::decode(
+                &base64::engine::general_purpose::STANDARD,
+                source["data"].as_str().unwrap(),
+            )
+            .unwrap();
+            let picture = image::load_from_memory(&bytes).unwrap();
+            (picture.width(), picture.height())
+        })
+        .collect();
+    assert_eq!(sizes, [(2_000, 1_000), (1_568, 784)]);
 }
 
 #[test]

@@ -108,8 +108,13 @@ pub fn attachment(attachment: &Attachment) -> String {
     format!("\n[attached: `{name}`, {}, {} bytes]", attachment.media_type, attachment.content.bytes)
 }
 
-/// One sentence for the person about a failed model call; the log has the rest.
+/// One sentence for the person about a model call that nothing mends; the log has the rest.
 pub fn failure(failure: &ModelFailure) -> String {
+    format!("I could not get an answer: {}.", what_failed(failure))
+}
+
+/// What a failed model call failed of, in plain words; never the provider's own.
+pub fn what_failed(failure: &ModelFailure) -> String {
     let what = match failure.class {
         FailureClass::Auth | FailureClass::AuthPermanent => "the provider does not accept the key",
         FailureClass::Billing if is_limit(&failure.message) => {
@@ -139,7 +144,7 @@ pub fn failure(failure: &ModelFailure) -> String {
         FailureClass::Unknown => "the model call failed",
     };
     let status = failure.status.map(|status| format!(" (HTTP {status})")).unwrap_or_default();
-    format!("I could not get an answer: {what}{status}.")
+    format!("{what}{status}")
 }
 
 /// Whether a bill is about a limit that somebody set, which is raised, and not about money that is

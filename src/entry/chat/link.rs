@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use herm_replay::reducer::SessionState;
-use herm_replay::reducer::notices::dollars;
+use herm_replay::reducer::notices::{dollars, what_failed};
 use herm_replay::reducer::state::{Body, Phase};
 use herm_schema::events::*;
 use herm_schema::{CallRef, Event, Recorded, SessionId};
@@ -98,10 +98,14 @@ impl Watch for Link {
             Event::CommandBlocked(event) => self.notice(format!("blocked: {}", event.rule)),
             Event::ModelCallFailed(event) => {
                 self.say(Happening::Retracted);
-                let status =
-                    event.failure.status.map(|status| format!("HTTP {status}: ")).unwrap_or_default();
-                let next = next_step(event.action, state);
-                self.notice(format!("the model call failed: {status}{}{next}", event.failure.message));
+                match event.action {
+                    // The last word of the turn says what failed; this is what only an expert can use.
+                    FailureAction::GiveUp => self.notice(format!("details: {}", event.failure.message)),
+                    action => {
+                        let next = next_step(action, state);
+                        self.notice(format!("{}{next}", what_failed(&event.failure)));
+                    }
+                }
             }
             Event::ModelCallAborted(_) => self.say(Happening::Retracted),
             Event::SpendingWarned(event) => self.notice(spending_words(event)),
