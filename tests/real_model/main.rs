@@ -194,7 +194,9 @@ fn talk(base_url: &str, model: &str, stream: bool) {
         assert!(!aside.contains("did not accept"), "herm's own tools are refused: {aside}");
         // Whatever the model says or does not, the turn ends in a way that has a number.
         assert!(matches!(output.status.code(), Some(0 | 3 | 4)), "{:?}: {aside}", output.status);
-        answered += usize::from(output.status.success() && !said.trim().is_empty());
+        // A small model may talk until it is cut off: what it said is shown, and why it ends.
+        let ended = output.status.success() || aside.contains("the output limit");
+        answered += usize::from(ended && !said.trim().is_empty());
     }
     assert!(answered > 0, "three questions and no answer");
 }
