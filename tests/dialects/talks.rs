@@ -271,3 +271,67 @@ fn a_limit_on_spending_stops_before_the_next_call() {
     let usage = stage.run(&["usage", "--by", "model"]);
     assert!(usage.out.contains("dear-vendor dear") && usage.out.contains("$0.32"), "{}", usage.out);
 }
+
+/// A streamed answer of Claude's that reasons first, and signs it.
+fn signed(text: &str) -> Reply {
+    let events = [
+        json!({"type": "message_start", "message": {"id": "msg_1", "type": "message", "role": "assistant",
+            "model": "scripted", "content": [], "stop_reason": null, "usage": {"input_tokens": 9, "output_tokens": 1}}}),
+        json!({"type": "content_block_start", "index": 0, "content_block": {"type": "thinking", "thinking": "", "signature": ""}}),
+        json!({"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "Hm."}}),
+        json!({"type": "content_block_delta", "index": 0, "delta": {"type": "signature_delta", "signature": "c2lnbmVk"}}),
+        json!({"type": "content_block_stop", "index": 0}),
+        json!({"type": "content_block_start", "index": 1, "content_block": {"type": "text", "text": ""}}),
+        json!({"type": "content_block_delta", "index": 1, "delta": {"type": "text_delta", "text": text}}),
+        json!({"type": "content_block_stop", "index": 1}),
+        json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 5}}),
+        json!({"type": "message_stop"}),
+    ];
+    let line = |event: &serde_json::Value| {
+        format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap()).into_bytes()
+    };
+    let pieces: Vec<_> = events.iter().map(line).collect();
+    Reply::raw(&pieces.iter().map(Vec::as_slice).collect::<Vec<_>>())
+}
+
+#[test]
+fn a_signature_that_is_refused_is_left_out_once_and_the_conversation_goes_on() {
+    // Case `pair-thinking-o`.
+    let wire = Wire::AnthropicMessages;
+    let refusal = json!({"type": "error", "error": {"type": "invalid_request_error",
+        "message": "messages.1.content.0: Invalid `signature` in `thinking` block"}});
+    let server = ModelServer::start([
+        signed("First."),
+        Reply::status(400, &refusal.to_string()),
+        Reply::text("Second."),
+        Reply::text("Third."),
+    ]);
+    let stage = Stage::new();
+    for (more, said) in [
+        (&["-q", "one"][..], "First."),
+        (&["--continue", "-q", "two"], "Second."),
+        (&["--continue", "-q", "three"], "Third."),
+    ] {
+        let run = ask(&stage, wire, &server, more, &[("HERM_REASONING_EFFORT", "low")]);
+        assert_eq!((run.exit, run.out.trim()), (0, said), "{}", run.err);
+    }
+    let told: Vec<bool> = server.requests().iter().map(|request| request.body.contains("c2lnbmVk")).collect();
+    assert_eq!(told, [false, true, false, false], "echoed as it came, and never again after it was refused");
+    let strip = FailureAction::Strip { what: herm_schema::events::Stripped::Reasoning };
+    assert_eq!(actions(&stage), [(FailureClass::ThinkingSignature, strip)]);
+    for request in server.requests() {
+        assert_eq!(check(wire, &sent(&request)), Ok(()), "{}", request.body);
+    }
+}
+
+#[test]
+fn a_schema_that_a_local_server_cannot_read_is_sent_plainly() {
+    let refusal = json!({"error": {"code": 400, "message": "failed to parse grammar", "type": "invalid_request_error"}});
+    let server = ModelServer::start([Reply::status(400, &refusal.to_string()), Reply::text("Now I can.")]);
+    let stage = Stage::new();
+    let run = ask(&stage, Wire::ChatCompletions, &server, &["-q", "hello"], &[]);
+    assert_eq!((run.exit, run.out.trim()), (0, "Now I can."), "{}", run.err);
+    let strip = FailureAction::Strip { what: herm_schema::events::Stripped::SchemaPatterns };
+    assert_eq!(actions(&stage), [(FailureClass::LlamaCppGrammarPattern, strip)]);
+    assert!(run.err.contains("plainer tool schemas"), "{}", run.err);
+}
