@@ -5,30 +5,19 @@
 
 use std::collections::BTreeMap;
 
-use herm_schema::events::{FailureClass, Finish, ModelFailure, Usage};
+use herm_schema::events::{Finish, ModelFailure, Usage};
 use serde_json::{Value, json};
 
 use crate::providers::Delta;
 use crate::providers::classify;
-use crate::providers::dialects::blocks::{Blocks, Reasoning, cut_off, failed, settled};
+use crate::providers::dialects::blocks::{Blocks, Reasoning, cut_off, settled};
+use crate::providers::dialects::framing::{End, Fed, Framing, is_whole, json_of, json_of_body};
 use crate::providers::dialects::{AnswerReader, Progress, ReadAnswer};
-use crate::providers::sse::{SseEvent, SseReader};
-
-/// Largest answer that is not streamed, in bytes.
-const BODY_BYTES_MAX: usize = 32 << 20;
-/// How much of an answer that cannot be read is shown, in characters.
-const EXCERPT_CHARS: usize = 200;
-
-enum Form {
-    /// Only white space so far.
-    Unknown,
-    Stream(SseReader),
-    Whole(Vec<u8>),
-}
+use crate::providers::sse::SseEvent;
 
 /// Reads one answer.
 pub(super) struct Reader {
-    form: Form,
+    framing: Framing,
     over: bool,
     answer: Partial,
 }
@@ -49,7 +38,7 @@ struct Partial {
 impl Reader {
     pub(super) fn new(family: String, renamed: BTreeMap<String, String>) -> Self {
         let answer = Partial { family, renamed, ..Partial::default() };
-        Self { form: Form::Unknown, over: false, answer }
+        Self { framing: Framing::default(), over: false, answer }
     }
 
     fn event(&mut self, event: &SseEvent, progress: &mut Progress) -> Result<(), ModelFailure> {
@@ -60,10 +49,7 @@ impl Reader {
         if data.is_empty() || self.over {
             return Ok(());
         }
-        let value: Value = serde_json::from_str(data).map_err(|_| {
-            let shown = classify::cut(data, EXCERPT_CHARS);
-            failed(FailureClass::ServerError, format!("the stream holds what is not JSON: `{shown}`"))
-        })?;
+        let value = json_of(data)?;
         // The name of the event says the same; some servers leave one of the two out.
         let kind = value.get("type").and_then(Value::as_str).unwrap_or(&event.event);
         if kind == "error" || value.get("error").is_some_and(|error| !error.is_null()) {
@@ -74,11 +60,7 @@ impl Reader {
     }
 
     fn whole(&mut self, body: &[u8], progress: &mut Progress) -> Result<(), ModelFailure> {
-        let Ok(value) = serde_json::from_slice::<Value>(body) else {
-            let shown = classify::cut(String::from_utf8_lossy(body).trim(), EXCERPT_CHARS);
-            let message = format!("the answer is cut off or is not JSON: `{shown}`");
-            return Err(failed(FailureClass::ServerError, message));
-        };
+        let value = json_of_body(body)?;
         let Some(content) = value.get("content").and_then(Value::as_array) else {
             return Err(classify::reported(&value));
         };
@@ -94,31 +76,9 @@ impl Reader {
 impl AnswerReader for Reader {
     fn feed(&mut self, bytes: &[u8]) -> Result<Progress, ModelFailure> {
         let mut progress = Progress::default();
-        let mut bytes = bytes;
-        if let Form::Unknown = self.form {
-            // Left out also where more follows at once, or where the bytes are cut would matter.
-            bytes = bytes.trim_ascii_start();
-            let Some(first) = bytes.first() else {
-                return Ok(progress);
-            };
-            self.form = match first {
-                b'{' | b'[' | b'<' => Form::Whole(Vec::new()),
-                _ => Form::Stream(SseReader::default()),
-            };
-        }
-        match &mut self.form {
-            Form::Unknown => {}
-            Form::Whole(body) => {
-                if body.len().saturating_add(bytes.len()) > BODY_BYTES_MAX {
-                    let message = format!("the answer is larger than the limit of {BODY_BYTES_MAX} bytes");
-                    return Err(failed(FailureClass::FormatError, message));
-                }
-                body.extend_from_slice(bytes);
-                progress.content = bytes.iter().any(|byte| !byte.is_ascii_whitespace());
-            }
-            Form::Stream(stream) => {
-                let events = stream.feed(bytes);
-                let events = events.map_err(|error| failed(FailureClass::FormatError, error.to_string()))?;
+        match self.framing.feed(bytes)? {
+            Fed::Body { content } => progress.content = content,
+            Fed::Events(events) => {
                 for event in &events {
                     self.event(event, &mut progress)?;
                 }
@@ -137,19 +97,18 @@ impl AnswerReader for Reader {
 
     fn finish(mut self: Box<Self>) -> Result<(ReadAnswer, Progress), ModelFailure> {
         let mut progress = Progress::default();
-        match std::mem::replace(&mut self.form, Form::Unknown) {
-            Form::Whole(body) => self.whole(&body, &mut progress)?,
-            Form::Stream(mut stream) => {
-                // A last event without its blank line counts if it can be read; if it is cut, what
-                // was read before decides.
-                if let Ok(Some(event)) = stream.finish()
-                    && let Err(failure) = self.event(&event, &mut progress)
-                    && serde_json::from_str::<serde::de::IgnoredAny>(&event.data).is_ok()
+        match self.framing.finish() {
+            End::Nothing => {}
+            End::Body(body) => self.whole(&body, &mut progress)?,
+            // A last event without its blank line counts if it can be read; if it is cut, what was
+            // read before decides.
+            End::Event(event) => {
+                if let Err(failure) = self.event(&event, &mut progress)
+                    && is_whole(&event.data)
                 {
                     return Err(failure);
                 }
             }
-            Form::Unknown => {}
         }
         let answer = self.answer.answered(&mut progress)?;
         Ok((answer, progress))

@@ -13,24 +13,13 @@ use super::wire::Extras;
 use crate::providers::Delta;
 use crate::providers::classify;
 use crate::providers::dialects::acceptable::Names;
+use crate::providers::dialects::framing::{End, Fed, Framing, failed, is_whole, json_of, json_of_body};
 use crate::providers::dialects::{AnswerReader, Progress, ReadAnswer, Scrubbed, Scrubber};
-use crate::providers::sse::{SseEvent, SseReader};
-
-/// Largest answer that is not streamed, in bytes.
-const BODY_BYTES_MAX: usize = 32 << 20;
-/// How much of an answer that cannot be read is shown, in characters.
-const EXCERPT_CHARS: usize = 200;
-
-enum Form {
-    /// Only white space so far.
-    Unknown,
-    Stream(SseReader),
-    Whole(Vec<u8>),
-}
+use crate::providers::sse::SseEvent;
 
 /// Reads one answer.
 pub(super) struct Reader {
-    form: Form,
+    framing: Framing,
     family: String,
     names: Names,
     echo_reasoning: bool,
@@ -55,7 +44,7 @@ struct Partial {
 impl Reader {
     pub(super) fn new(family: String, names: Names, echo_reasoning: bool) -> Self {
         let answer = Partial::default();
-        Self { form: Form::Unknown, family, names, echo_reasoning, over: false, answer }
+        Self { framing: Framing::default(), family, names, echo_reasoning, over: false, answer }
     }
 
     fn event(&mut self, event: &SseEvent, progress: &mut Progress) -> Result<(), ModelFailure> {
@@ -66,12 +55,7 @@ impl Reader {
         if data.is_empty() || self.over {
             return Ok(());
         }
-        let value: Value = serde_json::from_str(data).map_err(|_| {
-            failed(
-                FailureClass::ServerError,
-                format!("the stream holds what is not JSON: `{}`", excerpt(data)),
-            )
-        })?;
+        let value = json_of(data)?;
         if event.event == "error" {
             return Err(classify::reported(&value));
         }
@@ -79,13 +63,7 @@ impl Reader {
     }
 
     fn whole(&mut self, body: &[u8], progress: &mut Progress) -> Result<(), ModelFailure> {
-        let Ok(value) = serde_json::from_slice::<Value>(body) else {
-            let shown = excerpt(&String::from_utf8_lossy(body));
-            return Err(failed(
-                FailureClass::ServerError,
-                format!("the answer is cut off or is not JSON: `{shown}`"),
-            ));
-        };
+        let value = json_of_body(body)?;
         self.answer.chunk(&value, progress)?;
         if !self.answer.begun {
             return Err(classify::reported(&value));
@@ -99,32 +77,9 @@ impl Reader {
 impl AnswerReader for Reader {
     fn feed(&mut self, bytes: &[u8]) -> Result<Progress, ModelFailure> {
         let mut progress = Progress::default();
-        let mut bytes = bytes;
-        if let Form::Unknown = self.form {
-            // Left out also where more follows at once, or where the bytes are cut would matter.
-            bytes = bytes.trim_ascii_start();
-            let Some(first) = bytes.first() else {
-                return Ok(progress);
-            };
-            self.form = match first {
-                b'{' | b'[' | b'<' => Form::Whole(Vec::new()),
-                _ => Form::Stream(SseReader::default()),
-            };
-        }
-        match &mut self.form {
-            Form::Unknown => {}
-            Form::Whole(body) => {
-                if body.len().saturating_add(bytes.len()) > BODY_BYTES_MAX {
-                    let message = format!("the answer is larger than the limit of {BODY_BYTES_MAX} bytes");
-                    return Err(failed(FailureClass::FormatError, message));
-                }
-                body.extend_from_slice(bytes);
-                progress.content = bytes.iter().any(|byte| !byte.is_ascii_whitespace());
-            }
-            Form::Stream(stream) => {
-                let events = stream
-                    .feed(bytes)
-                    .map_err(|error| failed(FailureClass::FormatError, error.to_string()))?;
+        match self.framing.feed(bytes)? {
+            Fed::Body { content } => progress.content = content,
+            Fed::Events(events) => {
                 for event in &events {
                     self.event(event, &mut progress)?;
                 }
@@ -144,19 +99,18 @@ impl AnswerReader for Reader {
 
     fn finish(mut self: Box<Self>) -> Result<(ReadAnswer, Progress), ModelFailure> {
         let mut progress = Progress::default();
-        match std::mem::replace(&mut self.form, Form::Unknown) {
-            Form::Whole(body) => self.whole(&body, &mut progress)?,
-            Form::Stream(mut stream) => {
-                // A last event without its blank line counts if it can be read; if it is cut, what
-                // was read before decides.
-                if let Ok(Some(event)) = stream.finish()
-                    && let Err(failure) = self.event(&event, &mut progress)
-                    && serde_json::from_str::<serde::de::IgnoredAny>(&event.data).is_ok()
+        match self.framing.finish() {
+            End::Nothing => {}
+            End::Body(body) => self.whole(&body, &mut progress)?,
+            // A last event without its blank line counts if it can be read; if it is cut, what was
+            // read before decides.
+            End::Event(event) => {
+                if let Err(failure) = self.event(&event, &mut progress)
+                    && is_whole(&event.data)
                 {
                     return Err(failure);
                 }
             }
-            Form::Unknown => {}
         }
         let scrubbed = std::mem::take(&mut self.answer.scrubber).finish();
         self.answer.take_scrubbed(scrubbed, &mut progress);
@@ -332,12 +286,4 @@ fn text_of(value: Option<&Value>) -> Option<String> {
         _ => return None,
     };
     Some(text).filter(|text| !text.is_empty())
-}
-
-fn excerpt(text: &str) -> String {
-    classify::cut(text.trim(), EXCERPT_CHARS)
-}
-
-fn failed(class: FailureClass, message: String) -> ModelFailure {
-    ModelFailure { class, status: None, message, retry_after_us: None }
 }
