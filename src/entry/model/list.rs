@@ -75,7 +75,8 @@ fn heading(vendor: &Vendor, keys: usize) -> String {
         (None, 1) => "1 key".to_owned(),
         (None, keys) => format!("{keys} keys"),
     };
-    format!("{} ({}), {}: {key}", vendor.name, vendor.title, vendor.dialect)
+    let title = if vendor.title.is_empty() { String::new() } else { format!(" ({})", vendor.title) };
+    format!("{}{title}, {}: {key}", vendor.name, vendor.dialect)
 }
 
 fn described(vendor: &Vendor, model: &Model) -> String {

@@ -139,7 +139,11 @@ fn lines(told: &Value) -> Vec<String> {
         ));
         lines.push(format!("usage:     {}", text("usage")));
         lines.push(match told.get("cost_usd").and_then(Value::as_f64) {
-            Some(dollars) => format!("cost:      ${dollars:.6} (prices of {})", text("prices_as_of")),
+            Some(dollars) => {
+                let as_of = Some(text("prices_as_of")).filter(|day| !day.is_empty());
+                let told = as_of.map_or_else(|| "as configured".to_owned(), |day| format!("prices of {day}"));
+                format!("cost:      ${dollars:.6} ({told})")
+            }
             None => "cost:      unknown".to_owned(),
         });
     } else {
