@@ -55,8 +55,8 @@ macro_rules! events {
 }
 
 events! {
-    100 1 SessionOpened,
-    101 2 SessionConfigured,
+    100 2 SessionOpened,
+    101 3 SessionConfigured,
     102 1 SystemPromptBuilt,
     103 1 ToolsOffered,
     104 1 SessionEnded,
@@ -66,6 +66,7 @@ events! {
     201 1 SteerReceived,
     202 1 RedirectReceived,
     203 1 InterruptRequested,
+    204 1 NoticeReceived,
 
     300 1 TurnStarted,
     301 2 TurnEnded,
@@ -86,14 +87,21 @@ events! {
     452 1 CredentialRefreshed,
 
     500 1 ToolCallStarted,
-    501 1 ToolCallFinished,
-    502 1 ToolCallSkipped,
+    501 2 ToolCallFinished,
+    502 2 ToolCallSkipped,
     503 1 ToolCallInDoubt,
+    510 1 CheckpointTaken,
+    511 1 CheckpointRestored,
+    520 1 ProcessStarted,
+    521 1 ProcessEnded,
 
-    600 1 ApprovalRequested,
-    601 1 ApprovalDecided,
+    600 2 ApprovalRequested,
+    601 2 ApprovalDecided,
     602 1 CommandBlocked,
-    603 1 ApprovalGranted,
+    603 2 ApprovalGranted,
+    604 1 ApprovalJudged,
+    605 1 ApprovalRevoked,
+    606 1 ApprovalUsed,
 
     700 1 CompressionStarted,
     701 1 CompressionFinished,

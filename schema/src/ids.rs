@@ -104,6 +104,9 @@ impl StreamKind {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StreamId([u8; 16]);
 
+/// Before the number of a kind that a newer herm wrote, in the text form of an identifier.
+const NEWER_KIND: &str = "kind";
+
 /// Why a text is not an identifier.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not {expected}")]
@@ -156,9 +159,12 @@ impl StreamId {
 
 impl fmt::Display for StreamId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let word = self.kind().map_or("unknown", StreamKind::word);
         let (date, time) = civil(self.opened_at());
-        write!(f, "{word}-{date}-{time}-{}", self.salt_hex())
+        match self.kind() {
+            Some(kind) => write!(f, "{}", kind.word())?,
+            None => write!(f, "{NEWER_KIND}{}", self.0[0])?,
+        }
+        write!(f, "-{date}-{time}-{}", self.salt_hex())
     }
 }
 
@@ -175,17 +181,17 @@ impl FromStr for StreamId {
         let bad = || BadId { text: text.chars().take(80).collect(), expected: "a stream identifier" };
         let mut parts = text.split('-');
         let (word, date, time, salt) = (parts.next(), parts.next(), parts.next(), parts.next());
-        let kind = StreamKind::ALL
-            .iter()
-            .find(|(_, name)| Some(*name) == word)
-            .map(|(kind, _)| *kind)
-            .ok_or_else(bad)?;
+        let known = StreamKind::ALL.iter().find(|(_, name)| Some(*name) == word);
+        let newer = || word?.strip_prefix(NEWER_KIND)?.parse().ok();
+        let kind: u8 = known.map(|(kind, _)| *kind as u8).or_else(newer).ok_or_else(bad)?;
         let (Some(date), Some(time), Some(salt), None) = (date, time, salt, parts.next()) else {
             return Err(bad());
         };
         let secs = seconds_of(date, time).ok_or_else(bad)?;
         let salt = unhex::<10>(salt).ok_or_else(bad)?;
-        Ok(Self::opened(kind, Micros(secs * 1_000_000), salt))
+        let mut id = Self::opened(StreamKind::Session, Micros(secs * 1_000_000), salt);
+        id.0[0] = kind;
+        Ok(id)
     }
 }
 

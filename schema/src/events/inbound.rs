@@ -82,3 +82,23 @@ payload! {
         Shutdown,
     }
 }
+
+payload! {
+    /// herm has something to say to the session that nobody asked for; it waits for a turn.
+    pub struct NoticeReceived {
+        pub source: NoticeSource,
+        /// What it is about, such as the name of a background process.
+        pub about: String,
+        pub text: String,
+    }
+}
+
+payload! {
+    #[derive(Copy)]
+    pub enum NoticeSource {
+        /// A background process ended.
+        ProcessEnded,
+        /// A background process printed what was waited for.
+        ProcessPrinted,
+    }
+}

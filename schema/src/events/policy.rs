@@ -14,6 +14,7 @@ payload! {
         pub guardrails: GuardrailPolicy,
         pub busy: BusyPolicy,
         pub approvals: ApprovalMode,
+        pub scene: Scene,
         pub delivery: DeliveryPolicy,
         /// Which decisions the reducer takes; raised when a change would decide old logs otherwise.
         pub reducer_version: u32,
@@ -199,13 +200,31 @@ payload! {
 }
 
 payload! {
-    /// Who decides about commands that are neither plainly harmless nor forbidden.
+    /// Who decides about commands that are dangerous and not forbidden.
     #[derive(Copy)]
     pub enum ApprovalMode {
         /// A person is asked.
         Manual,
         /// Nobody is asked; what is forbidden stays forbidden.
         Off,
+        /// A model is asked first; a person only where it does not find the call safe.
+        Smart,
+    }
+}
+
+payload! {
+    /// Who is there to answer questions; never what is asked about.
+    #[derive(Copy, Default)]
+    pub enum Scene {
+        /// A person at herm's own terminal.
+        #[default]
+        Terminal,
+        /// A person in a chat.
+        Chat,
+        /// Nobody: one question, one answer.
+        SingleQuery,
+        /// Nobody: a job on a schedule.
+        Cron,
     }
 }
 

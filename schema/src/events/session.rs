@@ -10,6 +10,8 @@ payload! {
         pub chat: ChatRef,
         /// Working directory of its tools, absolute.
         pub cwd: String,
+        /// Where its command lines run, such as `local` or `container`; the same for all its calls.
+        pub environment: String,
         /// The herm that opened it.
         pub herm_version: String,
     }

@@ -1,6 +1,7 @@
 //! Tool calls: begun, ended, left out, in doubt.
 
 use super::EffectClass;
+use super::Attachment;
 use crate::{BlobRef, CallRef, JsonText, Text};
 
 payload! {
@@ -21,6 +22,8 @@ payload! {
         pub status: ToolStatus,
         /// What the model is shown.
         pub shown: Text,
+        /// Shown beside the text to models that take images.
+        pub images: Vec<Attachment>,
         /// The whole result, where what is shown is an excerpt.
         pub full: Option<BlobRef>,
         /// Found after a restart rather than awaited.
@@ -67,6 +70,10 @@ payload! {
         Unanswered,
         /// herm's own code failed before it ran.
         Faulted,
+        /// Nobody has answered yet; it runs when somebody says yes.
+        Parked,
+        /// A hook forbade it.
+        Vetoed,
     }
 }
 
@@ -75,5 +82,53 @@ payload! {
     pub struct ToolCallInDoubt {
         pub call: CallRef,
         pub shown: String,
+    }
+}
+
+payload! {
+    /// Before the first change of a turn, what a directory held was kept.
+    pub struct CheckpointTaken {
+        /// The call that was about to change it.
+        pub call: CallRef,
+        /// Absolute.
+        pub directory: String,
+        /// Names the snapshot in the private store.
+        pub checkpoint: String,
+        pub files: u32,
+        pub bytes: u64,
+    }
+}
+
+payload! {
+    /// A directory was put back to what a checkpoint holds.
+    pub struct CheckpointRestored {
+        pub directory: String,
+        pub checkpoint: String,
+        /// The snapshot of what was there before, so that this can be undone too.
+        pub before: String,
+        pub files: u32,
+    }
+}
+
+payload! {
+    /// A command line was left running in the background.
+    pub struct ProcessStarted {
+        pub call: CallRef,
+        /// Such as `proc_41a2`.
+        pub process: String,
+        /// Redacted.
+        pub command: String,
+        pub pid: Option<u32>,
+        /// The session hears of its end.
+        pub notify: bool,
+    }
+}
+
+payload! {
+    /// A background process has ended.
+    pub struct ProcessEnded {
+        pub process: String,
+        /// `None` if it is not known.
+        pub exit_code: Option<i32>,
     }
 }

@@ -3,9 +3,12 @@
 //! [`STEPS`] is the whole chain. A step reads the payload of one version of one kind and writes
 //! the payload of the next; [`walk`] goes on until the version that this build writes.
 
+mod approvals;
 mod message_received;
 mod model_call_started;
 mod session_configured;
+mod session_opened;
+mod tool_call_finished;
 
 use crate::CodecError;
 use crate::codec::decode_exact;
@@ -19,13 +22,21 @@ pub struct Step {
 
 /// Every step there is.
 pub const STEPS: &[Step] = &[
+    Step { kind: 100, from: 1, apply: session_opened::from_1 },
     Step { kind: 101, from: 1, apply: session_configured::from_1 },
+    Step { kind: 101, from: 2, apply: session_configured::from_2 },
     Step { kind: 200, from: 1, apply: message_received::from_1 },
     // One more reason for an end; what was said before is said the same.
     Step { kind: 301, from: 1, apply: same },
     Step { kind: 400, from: 1, apply: model_call_started::from_1 },
     // More that can be done about a failure; what was said before is said the same.
     Step { kind: 402, from: 1, apply: same },
+    Step { kind: 501, from: 1, apply: tool_call_finished::from_1 },
+    // More reasons why a call did not run; what was said before is said the same.
+    Step { kind: 502, from: 1, apply: same },
+    Step { kind: 600, from: 1, apply: approvals::requested_from_1 },
+    Step { kind: 601, from: 1, apply: approvals::decided_from_1 },
+    Step { kind: 603, from: 1, apply: approvals::granted_from_1 },
 ];
 
 fn same(bytes: &[u8]) -> Result<Vec<u8>, CodecError> {

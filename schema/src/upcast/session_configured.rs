@@ -1,6 +1,7 @@
-//! Version 1 of `SessionConfigured` knew one model with one key, no limit of spending and no titles.
+//! Version 1 of `SessionConfigured` knew one model with one key, no limit of spending and no titles;
+//! version 2 knew no scene.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::step;
 use crate::CodecError;
@@ -35,12 +36,51 @@ struct ModelChoiceV1 {
     stream: bool,
 }
 
-pub(super) fn from_1(bytes: &[u8]) -> Result<Vec<u8>, CodecError> {
-    step(bytes, |old: V1| SessionConfigured { policy: policy(old.policy) })
+#[derive(Serialize, Deserialize)]
+struct V2 {
+    policy: PolicyV2,
 }
 
-fn policy(old: PolicyV1) -> Policy {
-    Policy {
+#[derive(Serialize, Deserialize)]
+struct PolicyV2 {
+    model: ModelChoice,
+    fallbacks: Vec<ModelChoice>,
+    limits: Limits,
+    spending: SpendingPolicy,
+    titles: bool,
+    compression: CompressionPolicy,
+    guardrails: GuardrailPolicy,
+    busy: BusyPolicy,
+    approvals: ApprovalMode,
+    delivery: DeliveryPolicy,
+    reducer_version: u32,
+}
+
+pub(super) fn from_1(bytes: &[u8]) -> Result<Vec<u8>, CodecError> {
+    step(bytes, |old: V1| V2 { policy: second(old.policy) })
+}
+
+pub(super) fn from_2(bytes: &[u8]) -> Result<Vec<u8>, CodecError> {
+    step(bytes, |V2 { policy: old }| SessionConfigured {
+        policy: Policy {
+            model: old.model,
+            fallbacks: old.fallbacks,
+            limits: old.limits,
+            spending: old.spending,
+            titles: old.titles,
+            compression: old.compression,
+            guardrails: old.guardrails,
+            busy: old.busy,
+            approvals: old.approvals,
+            scene: Scene::Terminal,
+            delivery: old.delivery,
+            reducer_version: old.reducer_version,
+        },
+    })
+}
+
+fn second(old: PolicyV1) -> PolicyV2 {
+    PolicyV2 {
         model: model(old.model),
         fallbacks: Vec::new(),
         limits: old.limits,
