@@ -72,7 +72,14 @@ impl Script {
             Effect::RunTool { intent, .. } => {
                 let shown = Text::Inline(self.text(turn + intent.0 as usize, 120));
                 let (status, elapsed_us) = (ToolStatus::Succeeded, 1_200);
-                let outcome = ToolOutcome { status, shown, full: None, recovered: false, elapsed_us };
+                let outcome = ToolOutcome {
+                    status,
+                    shown,
+                    images: Vec::new(),
+                    full: None,
+                    recovered: false,
+                    elapsed_us,
+                };
                 Command::ToolFinished { intent, outcome }
             }
             Effect::PlanDelivery { text, .. } => {
@@ -219,6 +226,7 @@ pub fn opened(cwd: &str) -> SessionOpened {
         profile: "default".into(),
         chat: chat(),
         cwd: cwd.into(),
+        environment: "local".into(),
         herm_version: env!("CARGO_PKG_VERSION").into(),
     }
 }
@@ -302,6 +310,7 @@ pub fn policy(model: ModelChoice) -> Policy {
         },
         busy: BusyPolicy::Queue,
         approvals: ApprovalMode::Manual,
+        scene: Scene::Terminal,
         delivery: DeliveryPolicy::AtLeastOnce,
         reducer_version: 1,
     }

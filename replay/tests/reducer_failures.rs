@@ -187,7 +187,6 @@ fn what_is_refused_is_left_out_once_and_never_in_a_loop() {
     for (class, what) in [
         (FailureClass::LlamaCppGrammarPattern, Stripped::SchemaPatterns),
         (FailureClass::OauthLongContextBetaForbidden, Stripped::LongContext),
-        (FailureClass::MultimodalToolContentUnsupported, Stripped::ToolImages),
     ] {
         let mut session = calling(policy());
         assert_eq!(fail(&mut session, class, None), FailureAction::Strip { what });

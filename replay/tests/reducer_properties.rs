@@ -8,8 +8,9 @@ mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use herm_replay::reducer::command::Prepared;
+use herm_replay::reducer::command::{Prepared, Question, ToolOutcome};
 use herm_replay::reducer::request::{Message, Request};
+use herm_replay::reducer::state::Waiting;
 use herm_replay::reducer::{Command, Effect, SessionState, compaction, evolve, owed, transcript};
 use herm_schema::events::*;
 use herm_schema::{CallRef, Event, JsonText, Recorded};
@@ -116,13 +117,15 @@ fn outcome_of(session: &Session, effect: &Effect, dice: &mut Dice) -> Option<Com
         Effect::PrepareCall { call, approved } => Command::CallPrepared {
             call: *call,
             verdict: match dice.roll(6) {
-                0 if !approved => Prepared::Ask {
+                0 if !approved => Prepared::Ask(Question {
                     subject: "x".into(),
                     reason: "y".into(),
                     rule: "z".into(),
                     pattern: "p".into(),
-                },
+                    target: None,
+                }),
                 1 => Prepared::Block { rule: "no".into(), subject: "x".into() },
+                2 if dice.roll(2) == 0 => Prepared::Veto { why: "no".into() },
                 2 => Prepared::Invalid { shown: "{}".into() },
                 _ => Prepared::Run { arguments: JsonText("{}".into()) },
             },
@@ -135,11 +138,14 @@ fn outcome_of(session: &Session, effect: &Effect, dice: &mut Dice) -> Option<Com
                 Decision::Expired,
             ]),
             by: DecidedBy::Person,
+            answerer: None,
         },
         Effect::RunTool { intent, .. } => {
             let status = *dice.pick(&[ToolStatus::Succeeded, ToolStatus::Failed]);
             let shown = "x".repeat(dice.roll(3_000) as usize);
-            Command::ToolFinished { intent: *intent, outcome: outcome(status, &shown) }
+            let images = if dice.roll(4) == 0 { vec![screenshot()] } else { Vec::new() };
+            let outcome = ToolOutcome { images, ..outcome(status, &shown) };
+            Command::ToolFinished { intent: *intent, outcome }
         }
         Effect::Title => title(session, dice),
         Effect::PlanDelivery { text, .. } => {
@@ -154,6 +160,27 @@ fn outcome_of(session: &Session, effect: &Effect, dice: &mut Dice) -> Option<Com
         },
         Effect::Deliver { intent, .. } => Command::Delivered { intent: *intent, platform_message_id: None },
     })
+}
+
+fn screenshot() -> Attachment {
+    let content = herm_schema::BlobRef::of(b"png");
+    Attachment { content, media_type: "image/png".into(), name: "shot.png".into() }
+}
+
+/// Somebody answers a question that was parked.
+fn answer_parked(session: &mut Session, dice: &mut Dice) {
+    let Some(parked) = session.state.parked.first() else {
+        return;
+    };
+    let scope = *dice.pick(&[GrantScope::Once, GrantScope::Session]);
+    let decision = *dice.pick(&[Decision::Allowed { scope }, Decision::Denied]);
+    let (request, by) = (parked.request, DecidedBy::Person);
+    session.ask(Command::ApprovalAnswered { request, decision, by, answerer: None }).unwrap();
+}
+
+fn notice() -> NoticeReceived {
+    let source = NoticeSource::ProcessEnded;
+    NoticeReceived { source, about: "proc_1".into(), text: "exited with 0".into() }
 }
 
 /// A step of asking a model for a title.
@@ -193,13 +220,15 @@ fn crash(session: &mut Session) {
 fn step(session: &mut Session, dice: &mut Dice, disturb: bool) {
     session.now = session.now.plus(dice.roll(3_000_000));
     let text = "word ".repeat(1 + dice.roll(60) as usize);
-    match dice.roll(if disturb { 12 } else { u64::MAX }) {
+    match dice.roll(if disturb { 16 } else { u64::MAX }) {
         0 => drop(session.receive(&text)),
         1 => {
             let by = InterruptSource::Person;
             let _ = session.ask(Command::Interrupt { by, visible_text: "so far".into() });
         }
         2 => crash(session),
+        3 | 4 => answer_parked(session, dice),
+        5 => drop(session.ask(Command::Notice(notice())).unwrap()),
         _ => {
             let owed = owed(&session.state);
             if owed.is_empty() {
@@ -357,8 +386,13 @@ fn what_may_happen_once_begins_at_most_once_and_everything_begun_ends() {
     for seed in 0..WALKS {
         let session = walk(seed);
         let mut calls: BTreeMap<CallRef, (u32, u32)> = BTreeMap::new();
+        let mut parked = BTreeSet::new();
         for recorded in &session.events {
             match &recorded.event {
+                // It has not ended: it may be allowed yet.
+                Event::ToolCallSkipped(event) if event.reason == SkipReason::Parked => {
+                    assert!(parked.insert(event.call), "seed {seed}, call {} parked twice", event.call);
+                }
                 Event::ToolCallStarted(event) => calls.entry(event.call).or_default().0 += 1,
                 Event::ToolCallFinished(event) => calls.entry(event.call).or_default().1 += 1,
                 Event::ToolCallSkipped(event) => calls.entry(event.call).or_default().1 += 1,
@@ -368,6 +402,15 @@ fn what_may_happen_once_begins_at_most_once_and_everything_begun_ends() {
         }
         for (call, (started, ended)) in calls {
             assert!(started <= 1 && ended == 1, "seed {seed}, call {call}: {started} begun, {ended} ended");
+            parked.remove(&call);
+        }
+        for call in parked {
+            // Denied later, given up for newer ones, or still open; never lost while it was allowed.
+            let waits = session.state.queue.iter().any(|queued| match &queued.what {
+                Waiting::Call { call: waiting, .. } => *waiting == call,
+                Waiting::Message { .. } => false,
+            });
+            assert!(!waits, "seed {seed}, call {call} was allowed and never ran");
         }
     }
 }

@@ -4,8 +4,9 @@
 
 mod support;
 
-use herm_replay::reducer::command::Prepared;
+use herm_replay::reducer::command::{Prepared, Question};
 use herm_replay::reducer::request::{Message, Part};
+use herm_replay::reducer::state::Grant;
 use herm_replay::reducer::{Command, Effect, Rejection, owed, transcript};
 use herm_schema::Event;
 use herm_schema::events::*;
@@ -320,32 +321,39 @@ fn calls_run_in_segments_and_results_stand_in_the_order_of_the_calls() {
 }
 
 #[test]
-fn an_approval_answers_one_question_and_silence_is_no_refusal() {
+fn an_approval_answers_one_question_and_silence_parks_the_call() {
     let mut session = Session::open(policy());
     session.receive("go");
     session.answer("", &[("a", "terminal", r#"{"command":"make"}"#)]);
     let [Effect::PrepareCall { call, approved: false }] = session.settle()[..] else { panic!() };
-    let ask = Prepared::Ask {
+    let ask = Prepared::Ask(Question {
         subject: "make".into(),
         reason: "it writes".into(),
         rule: "unknown".into(),
         pattern: "make".into(),
-    };
+        target: None,
+    });
     session.ask(Command::CallPrepared { call, verdict: ask }).unwrap();
     let [Effect::AskApproval { request, .. }] = session.settle()[..] else { panic!() };
     let stale = Command::ApprovalAnswered {
         request: request.next(),
         decision: Decision::Allowed { scope: GrantScope::Once },
         by: DecidedBy::Person,
+        answerer: None,
     };
     assert_eq!(session.ask(stale), Err(Rejection::Stale));
-    let silence = Command::ApprovalAnswered { request, decision: Decision::Expired, by: DecidedBy::Silence };
+    let silence = Command::ApprovalAnswered {
+        request,
+        decision: Decision::Expired,
+        by: DecidedBy::Silence,
+        answerer: None,
+    };
     let events = session.ask(silence).unwrap();
     assert!(matches!(
         &events[..],
         [
             Event::ApprovalDecided(_),
-            Event::ToolCallSkipped(ToolCallSkipped { reason: SkipReason::Unanswered, .. })
+            Event::ToolCallSkipped(ToolCallSkipped { reason: SkipReason::Parked, .. })
         ]
     ));
 }
@@ -356,17 +364,23 @@ fn a_lasting_yes_is_remembered_with_its_pattern() {
     session.receive("go");
     session.answer("", &[("a", "terminal", r#"{"command":"make"}"#)]);
     let [Effect::PrepareCall { call, .. }] = session.settle()[..] else { panic!() };
-    let ask = Prepared::Ask {
+    let ask = Prepared::Ask(Question {
         subject: "make".into(),
         reason: String::new(),
         rule: "unknown".into(),
         pattern: "make".into(),
-    };
+        target: None,
+    });
     session.ask(Command::CallPrepared { call, verdict: ask }).unwrap();
     let [Effect::AskApproval { request, .. }] = session.settle()[..] else { panic!() };
     let decision = Decision::Allowed { scope: GrantScope::Session };
-    session.ask(Command::ApprovalAnswered { request, decision, by: DecidedBy::Person }).unwrap();
-    assert_eq!(session.state.grants, [("terminal".to_owned(), "make".to_owned())]);
+    session
+        .ask(Command::ApprovalAnswered { request, decision, by: DecidedBy::Person, answerer: None })
+        .unwrap();
+    assert_eq!(
+        session.state.grants,
+        [Grant { tool: "terminal".to_owned(), pattern: "make".to_owned(), target: None }]
+    );
     assert!(matches!(session.settle()[..], [Effect::PrepareCall { approved: true, .. }]));
 }
 

@@ -13,6 +13,7 @@
 use std::path::Path;
 
 mod ask;
+mod comments;
 mod floor;
 mod git;
 mod harmless;
@@ -29,6 +30,7 @@ mod tests;
 #[cfg(test)]
 mod against_bash;
 
+pub use comments::without_comments;
 pub use walk::last_program;
 
 /// Longest command line that is read, in characters.

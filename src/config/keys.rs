@@ -208,7 +208,7 @@ keys! {
     APPROVALS "approvals.mode" Kind::Choice(&["manual", "off"]), "manual", "HERM_APPROVALS_MODE",
         "Who decides about command lines that are neither plainly harmless nor forbidden: a person (`manual`), or nobody (`off`). What is forbidden stays forbidden.";
     APPROVALS_TIMEOUT "approvals.timeout" SECONDS_POSITIVE, "60", "HERM_APPROVALS_TIMEOUT",
-        "Seconds to answer such a question; silence is no.";
+        "Seconds to answer such a question. After that the turn goes on without the call, which waits: a later yes runs it.";
     ALLOWLIST "command_allowlist" Kind::List, "[]", "HERM_COMMAND_ALLOWLIST",
         "What is always approved, as the approval question names it.";
 

@@ -1,7 +1,7 @@
 //! The policy snapshot that a session records: the configuration as far as the reducer needs it.
 
 use herm_replay::reducer::decide::REDUCER_VERSION;
-use herm_schema::events::{Limits, ModelChoice, Policy};
+use herm_schema::events::{Limits, ModelChoice, Policy, Scene};
 
 use super::Config;
 
@@ -27,6 +27,7 @@ impl Config {
             guardrails: self.guardrails.clone(),
             busy: self.busy,
             approvals: self.approvals.mode,
+            scene: Scene::Terminal,
             delivery: self.delivery,
             reducer_version: REDUCER_VERSION,
         }

@@ -36,9 +36,16 @@ pub struct AuxiliaryModel {
     pub time_max: Duration,
 }
 
+/// What a model said, and which.
+pub struct Answered {
+    pub text: String,
+    pub provider: String,
+    pub model: String,
+}
+
 /// The answer of the first model that gives one; `None` if none does, if it is cancelled or if
 /// nothing may be spent any more. The log says why.
-pub async fn ask(run: &Run, policy: &Policy, ask: Ask) -> Option<String> {
+pub async fn ask(run: &Run, policy: &Policy, ask: Ask) -> Option<Answered> {
     let mut attempt = 0;
     for model in run.ports.models.auxiliary(ask.task, policy) {
         let Route::Ready { credentials: ready } = run.ports.models.route(&model.choice) else {
@@ -51,7 +58,10 @@ pub async fn ask(run: &Run, policy: &Policy, ask: Ask) -> Option<String> {
                 return None;
             }
             match once(run, &model, key, &ask, attempt).await? {
-                Ok(text) => return Some(text),
+                Ok(text) => {
+                    let ModelChoice { provider, model, .. } = model.choice;
+                    return Some(Answered { text, provider, model });
+                }
                 Err(class) if flags(class).should_rotate_credential => {}
                 Err(_) => break,
             }

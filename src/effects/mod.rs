@@ -12,11 +12,12 @@ mod images;
 mod load;
 mod prepare_call;
 mod run_tool;
+mod smart_judge;
 pub mod spool;
 mod title;
 mod veil;
 
-pub use ask_approval::profile_stream;
+pub use ask_approval::{Answer, profile_stream};
 pub use auxiliary::AuxiliaryModel;
 
 use std::future::Future;

@@ -1,23 +1,28 @@
-//! A look at a tool call before it runs: its arguments against the schema, then the approval policy.
+//! A look at a tool call before it runs: its arguments against the schema, then the approval policy,
+//! the lasting yeses, and the model that is asked before a person is.
 
 use std::path::PathBuf;
 
-use herm_replay::reducer::command::Prepared;
+use herm_replay::reducer::command::{Prepared, Question};
+use herm_replay::reducer::state::Grant;
 use herm_replay::reducer::{Command, SessionState, canonical, notices};
-use herm_schema::events::{ApprovalMode, ToolCall};
+use herm_schema::events::{ApprovalMode, JudgeVerdict, Policy, Scene, ToolCall};
 use herm_schema::{CallRef, JsonText};
+use serde_json::Value;
 
-use super::{Outcome, Run, Task};
+use super::{Outcome, Run, Task, smart_judge};
 use crate::approval::Verdict;
-use crate::runtime::Ports;
+use crate::runtime::grants::{Asked, Use};
 use crate::tools::arguments;
 
 /// What of the state the look needs.
-struct Scene {
+struct Sight {
+    call: CallRef,
     asked: ToolCall,
-    /// A person has allowed this call, or nobody is to be asked.
-    allowed: bool,
-    grants: Vec<(String, String)>,
+    /// A person has allowed this call.
+    approved: bool,
+    policy: Option<Policy>,
+    grants: Vec<Grant>,
     cwd: PathBuf,
 }
 
@@ -25,47 +30,89 @@ pub fn run(call: CallRef, approved: bool, state: &SessionState, run: Run) -> Tas
     let Some(asked) = state.call(call).map(|state| state.asked.clone()) else {
         return Box::pin(async { Outcome::Cancelled });
     };
-    let off = state.policy.as_ref().is_some_and(|policy| policy.approvals == ApprovalMode::Off);
     let cwd = state.opened.as_ref().map(|opened| PathBuf::from(&opened.cwd)).unwrap_or_default();
-    let scene = Scene { asked, allowed: approved || off, grants: state.grants.clone(), cwd };
+    let (policy, grants) = (state.policy.clone(), state.grants.clone());
+    let sight = Sight { call, asked, approved, policy, grants, cwd };
     Box::pin(async move {
-        let verdict = look(&scene, &run.ports);
-        Outcome::Command(Command::CallPrepared { call, verdict })
+        match look(&sight, &run).await {
+            Ok(verdict) => Outcome::Command(Command::CallPrepared { call, verdict }),
+            Err(error) => Outcome::Fault(error.to_string()),
+        }
     })
 }
 
-fn look(scene: &Scene, ports: &Ports) -> Prepared {
-    let asked = &scene.asked;
+async fn look(sight: &Sight, run: &Run) -> Result<Prepared, herm_replay::log::Error> {
+    let (asked, ports) = (&sight.asked, &run.ports);
+    let invalid = |why: &str| Ok(Prepared::Invalid { shown: notices::skipped(why) });
     let Some(tool) = ports.tools.iter().find(|tool| tool.facts().name == asked.name) else {
-        let why = format!("The tool `{}` is not available any more.", asked.name);
-        return Prepared::Invalid { shown: notices::skipped(&why) };
+        return invalid(&format!("The tool `{}` is not available any more.", asked.name));
     };
     let value = match arguments::prepare(&tool.parameters(), &asked.arguments.0) {
         Ok(value) => value,
-        Err(why) => return Prepared::Invalid { shown: notices::skipped(&why) },
+        Err(why) => return invalid(&why),
     };
-    let run = || Prepared::Run { arguments: JsonText(canonical::to_string(&value)) };
+    let allowed = Prepared::Run { arguments: JsonText(canonical::to_string(&value)) };
     if !tool.facts().judged {
-        return run();
+        return Ok(allowed);
     }
-    let subject = || (ports.redact)(&subject(&value));
-    match (ports.judge)(&asked.name, &value, &scene.cwd) {
-        Verdict::Allow => run(),
-        Verdict::Block { rule } => Prepared::Block { rule: rule.to_owned(), subject: subject() },
-        Verdict::Ask { .. } if scene.allowed => run(),
-        Verdict::Ask { reason, rule, pattern } => {
-            let pattern = (ports.redact)(&pattern);
-            let granted = scene.grants.iter().any(|(t, p)| *t == asked.name && *p == pattern);
-            match granted {
-                true => run(),
-                false => Prepared::Ask { subject: subject(), reason, rule: rule.to_owned(), pattern },
-            }
+    let subject = (ports.redact)(&subject(&value));
+    let (reason, rule, pattern) = match (ports.judge)(&asked.name, &value, &sight.cwd) {
+        Verdict::Allow => return Ok(allowed),
+        Verdict::Block { rule } => return Ok(Prepared::Block { rule: rule.to_owned(), subject }),
+        Verdict::Ask { reason, rule, pattern } => (reason, rule, pattern),
+    };
+    let (pattern, target) = ((ports.redact)(&pattern), None);
+    let question = Question { subject, reason, rule: rule.to_owned(), pattern, target };
+    decide(sight, run, question, allowed).await
+}
+
+/// Who lets a call through that is dangerous: the person already, the settings, a lasting yes, a
+/// model; or a person is to be asked.
+async fn decide(
+    sight: &Sight,
+    run: &Run,
+    question: Question,
+    allowed: Prepared,
+) -> Result<Prepared, herm_replay::log::Error> {
+    let mode = sight.policy.as_ref().map_or(ApprovalMode::Manual, |policy| policy.approvals);
+    if sight.approved || mode == ApprovalMode::Off || granted(sight, run, &question).await? {
+        return Ok(allowed);
+    }
+    match sight.policy.as_ref().map_or(Scene::Terminal, |policy| policy.scene) {
+        Scene::SingleQuery | Scene::Cron => return Ok(Prepared::Refuse(question)),
+        Scene::Terminal | Scene::Chat => {}
+    }
+    let Some(policy) = sight.policy.as_ref().filter(|_| mode == ApprovalMode::Smart) else {
+        return Ok(Prepared::Ask(question));
+    };
+    let Some(judged) = smart_judge::judge(run, policy, &question).await else {
+        return Ok(Prepared::Ask(question));
+    };
+    let then = match judged.verdict {
+        JudgeVerdict::Safe => allowed,
+        JudgeVerdict::Unsure => Prepared::Ask(question),
+        JudgeVerdict::Dangerous => {
+            let reason =
+                format!("{} A model that was asked finds it dangerous: {}", question.reason, judged.why);
+            Prepared::Ask(Question { reason, ..question })
         }
+    };
+    let smart_judge::Judged { verdict, why, provider, model } = judged;
+    Ok(Prepared::Judged { verdict, why, provider, model, then: Box::new(then) })
+}
+
+/// Whether a lasting yes covers it: of the session, or of the profile, whose use is recorded.
+async fn granted(sight: &Sight, run: &Run, question: &Question) -> Result<bool, herm_replay::log::Error> {
+    let (tool, pattern, target) = (&sight.asked.name, &question.pattern, question.target.as_deref());
+    if sight.grants.iter().any(|grant| grant.covers(tool, pattern, target)) {
+        return Ok(true);
     }
+    let used = Use { session: run.session, call: sight.call, at: run.ports.clock.now() };
+    run.ports.grants.take(Asked { tool, pattern, target }, used).await
 }
 
 /// What a person is shown: the command line, or the arguments.
-fn subject(value: &serde_json::Value) -> String {
+fn subject(value: &Value) -> String {
     let command = value.get("command").and_then(|command| command.as_str());
     command.map_or_else(|| canonical::to_string(value), str::to_owned)
 }

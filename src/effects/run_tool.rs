@@ -3,16 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use herm_replay::log::Error;
+use herm_replay::log::{Error, Log};
 use herm_replay::reducer::command::ToolOutcome;
 use herm_replay::reducer::state::CallStatus;
 use herm_replay::reducer::{Command, SessionState, notices};
-use herm_schema::events::{EffectClass, ToolStatus};
+use herm_schema::events::{Attachment, EffectClass, ToolStatus};
 use herm_schema::{CallRef, StreamPos, Text};
 use tokio::time::Instant;
 
 use super::{Outcome, Run, Task, spool};
-use crate::tools::{Recovered, Tool, ToolContext, ToolResult};
+use crate::tools::{Image, Recovered, Tool, ToolContext, ToolResult};
 
 /// Results above this size are blobs, in bytes.
 const INLINE_BYTES_MAX: usize = 32 << 10;
@@ -68,7 +68,7 @@ async fn overdue(run: &Run) {
 }
 
 fn stopped(shown: String) -> ToolResult {
-    ToolResult { status: ToolStatus::Interrupted, shown, full: None }
+    ToolResult::text(ToolStatus::Interrupted, shown)
 }
 
 enum Found {
@@ -122,7 +122,7 @@ fn keep(
     recovered: bool,
     elapsed_us: u64,
 ) -> Result<ToolOutcome, Error> {
-    let log = &*run.ports.log;
+    let log: &dyn Log = &*run.ports.log;
     let text = (run.ports.redact)(&result.shown);
     let shown = match text.len() > INLINE_BYTES_MAX {
         true => Text::Stored(log.put_blob(text.as_bytes())?),
@@ -131,7 +131,13 @@ fn keep(
     clean(run, spool)?;
     let full = result.full.as_deref().map(|path| log.put_blob_file(path)).transpose()?;
     let status: ToolStatus = result.status;
-    Ok(ToolOutcome { status, shown, full, recovered, elapsed_us })
+    let images = result.images.into_iter().map(|image| kept(log, image)).collect::<Result<_, _>>()?;
+    Ok(ToolOutcome { status, shown, images, full, recovered, elapsed_us })
+}
+
+fn kept(log: &dyn Log, image: Image) -> Result<Attachment, Error> {
+    let Image { media_type, bytes, name } = image;
+    Ok(Attachment { content: log.put_blob(&bytes)?, media_type, name })
 }
 
 /// Puts the output in the spool in the place of itself without secrets, line by line, so that its

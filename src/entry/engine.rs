@@ -1,15 +1,14 @@
 //! Puts the parts together: log, projections, model, tools, policies. Wiring, and nothing else.
 
-use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use herm_replay::log::segments::Options;
 use herm_replay::log::{self, Log, SegmentLog};
 use herm_replay::projections::Views;
 use herm_replay::reducer::{SessionState, evolve};
 use herm_schema::events::{Policy, SessionOpened};
-use herm_schema::{Event, SessionId, StreamPos};
+use herm_schema::{SessionId, StreamPos};
 
 use super::model_table::{Models, models};
 use super::witness::Known;
@@ -24,7 +23,7 @@ use crate::providers::catalog::Catalogue;
 use crate::providers::credentials::Store;
 use crate::providers::resolve::{CUSTOM_KEY_VARIABLE, Resolved, Sources, Wanted, resolve_at};
 use crate::providers::{BoxFuture, Deadlines};
-use crate::runtime::{Judge, ModelTable, People, Ports, Sessions, SystemClock, Watch};
+use crate::runtime::{Grants, Judge, ModelTable, People, Ports, Sessions, SystemClock, Watch};
 use crate::tools::terminal::Terminal;
 use crate::tools::{OutputLimits, Services, table};
 
@@ -51,6 +50,7 @@ pub struct Engine {
     pub sessions: Sessions,
     pub policy: Policy,
     pub models: Arc<ModelTable>,
+    pub grants: Arc<Grants>,
     /// Why this model is called.
     pub why: String,
     /// What is configured and cannot be had; worth a word, and no more.
@@ -70,8 +70,9 @@ impl Engine {
         let views = Arc::new(Views::open(Arc::clone(&log), &loaded.home.index_dir()));
         let Models { table, policy, why, problems } = models(loaded, &log, &views).await?;
         let ports = ports(loaded, &log, &views, Arc::clone(&table), front);
+        let grants = Arc::clone(&ports.grants);
         let sessions = Sessions::new(Arc::new(ports));
-        Ok(Self { log, views, sessions, models: table, policy, why, problems })
+        Ok(Self { log, views, sessions, models: table, grants, policy, why, problems })
     }
 
     /// The newest session of this home, if there is one.
@@ -172,7 +173,8 @@ fn ports(
             lines_max: config.tool_output.lines_max,
             line_bytes_max: config.tool_output.line_bytes_max,
         },
-        judge: judge(loaded, Arc::clone(log)),
+        judge: judge(loaded),
+        grants: Arc::new(Grants::new(Arc::clone(log), profile_stream(PROFILE))),
         people: front.people,
         prompt: Arc::new(Prompt { soul: config.soul_file(&loaded.home) }),
         engine: Arc::new(Plain),
@@ -199,36 +201,21 @@ pub fn fold(log: &dyn Log, id: SessionId) -> Result<SessionState, log::Error> {
     Ok(state)
 }
 
-/// Judges command lines; what a person has allowed for good is not asked about again.
-fn judge(loaded: &Loaded, log: Arc<dyn Log>) -> Judge {
+/// Judges command lines; what the configuration allows is not asked about.
+fn judge(loaded: &Loaded) -> Judge {
     let allowlist = loaded.config.approvals.allowlist.clone();
     let person = loaded.environment.get("HOME").map(std::path::PathBuf::from);
-    let granted: OnceLock<BTreeSet<(String, String)>> = OnceLock::new();
     Arc::new(move |tool, arguments, cwd: &Path| {
         let Some((line, cwd)) = crate::tools::terminal::command_line(arguments, cwd) else {
             let reason = "what it would do cannot be told".to_owned();
             return Verdict::Ask { reason, rule: "unreadable", pattern: tool.to_owned() };
         };
         let verdict = approval::judge(&line, &cwd, person.as_deref());
-        if let Verdict::Ask { pattern, .. } = &verdict {
-            let lasting = granted.get_or_init(|| grants(&*log));
-            if allowlist.contains(pattern) || lasting.contains(&(tool.to_owned(), pattern.clone())) {
-                return Verdict::Allow;
-            }
+        match &verdict {
+            Verdict::Ask { pattern, .. } if allowlist.contains(pattern) => Verdict::Allow,
+            _ => verdict,
         }
-        verdict
     })
-}
-
-/// What was allowed for good. Unreadable events allow nothing.
-fn grants(log: &dyn Log) -> BTreeSet<(String, String)> {
-    let events = log.read_stream(profile_stream(PROFILE), StreamPos(0)).map_while(Result::ok);
-    events
-        .filter_map(|recorded| match recorded.event {
-            Event::ApprovalGranted(granted) => Some((granted.tool, granted.pattern)),
-            _ => None,
-        })
-        .collect()
 }
 
 /// What tools may ask of the rest of herm.
@@ -263,6 +250,7 @@ pub fn opened(cwd: &Path) -> SessionOpened {
         profile: PROFILE.to_owned(),
         chat: super::chat::terminal_chat(),
         cwd: cwd.to_string_lossy().into_owned(),
+        environment: "local".to_owned(),
         herm_version: env!("CARGO_PKG_VERSION").to_owned(),
     }
 }

@@ -5,6 +5,7 @@
 //! [`Failure`], printed as `error:`, `caused by:` and `hint:`; how a process ends is an [`Exit`].
 //! What a subcommand does is done elsewhere; nothing here decides.
 
+mod approvals;
 mod auth;
 pub mod chat;
 pub mod cli;

@@ -7,6 +7,7 @@
 mod actor;
 mod clock;
 mod error;
+pub mod grants;
 mod handle;
 pub mod models;
 mod ports;
@@ -14,6 +15,7 @@ mod sessions;
 
 pub use clock::{Clock, SystemClock, TokioClock};
 pub use error::Error;
+pub use grants::Grants;
 pub use handle::{Recorder, SessionHandle};
 pub use models::ModelTable;
 pub use ports::{

@@ -5,14 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use herm_replay::log::{self, Log};
+use herm_replay::reducer::state::Asked;
 use herm_replay::reducer::{Outlook, Route, SessionState};
-use herm_schema::events::{AuxiliaryTask, Decision, ModelChoice, Policy};
-use herm_schema::{Recorded, SessionId};
+use herm_schema::events::{ApprovalGranted, AuxiliaryTask, GrantOrigin, GrantScope, ModelChoice, Policy};
+use herm_schema::{Recorded, SessionId, StreamPos};
 
-use super::Clock;
+use super::{Clock, Grants};
 use crate::approval::Verdict;
 use crate::context::ContextEngine;
-use crate::effects::AuxiliaryModel;
+use crate::effects::{Answer, AuxiliaryModel};
 use crate::platforms::Platform;
 use crate::providers::{BoxFuture, Deadlines, Delta, Provider};
 use crate::tools::{OutputLimits, Services, Tool};
@@ -31,6 +32,8 @@ pub struct Ports {
     pub services: Arc<dyn Services>,
     pub limits: OutputLimits,
     pub judge: Judge,
+    /// Asked before a person is.
+    pub grants: Arc<Grants>,
     pub people: Arc<dyn People>,
     pub prompt: Arc<dyn PromptSource>,
     pub engine: Arc<dyn ContextEngine>,
@@ -84,17 +87,50 @@ pub trait Models: Send + Sync {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApprovalQuestion {
     pub session: SessionId,
+    /// The event that asks; an answer names it.
+    pub request: StreamPos,
     pub tool: String,
     pub subject: String,
     pub reason: String,
     pub pattern: String,
+    pub target: Option<String>,
+}
+
+impl ApprovalQuestion {
+    pub fn of(session: SessionId, request: StreamPos, asked: Asked) -> Self {
+        let Asked { tool, subject, reason, pattern, target } = asked;
+        Self { session, request, tool, subject, reason, pattern, target }
+    }
+
+    /// The lasting yes for the profile that an answer of this scope gives; `None` for one that holds
+    /// for the call or the session alone.
+    pub fn granted(&self, scope: GrantScope) -> Option<ApprovalGranted> {
+        let (until, uses_max) = match scope {
+            GrantScope::Once | GrantScope::Session => return None,
+            GrantScope::Always => (None, None),
+            GrantScope::Until { at } => (Some(at), None),
+            // The call that was asked about is the first of them.
+            GrantScope::Times { count } => (None, Some(count.saturating_sub(1)).filter(|left| *left > 0)),
+        };
+        if matches!(scope, GrantScope::Times { count } if count <= 1) {
+            return None;
+        }
+        Some(ApprovalGranted {
+            tool: self.tool.clone(),
+            pattern: self.pattern.clone(),
+            target: self.target.clone(),
+            until,
+            uses_max,
+            origin: Some(GrantOrigin { session: self.session, request: self.request }),
+        })
+    }
 }
 
 /// The people of a session.
 pub trait People: Send + Sync {
-    /// Asks, and waits for the answer; silence is [`Decision::Expired`]. Dropped when the question
-    /// is not open any more.
-    fn approve<'a>(&'a self, question: &'a ApprovalQuestion) -> BoxFuture<'a, Decision>;
+    /// Asks, and waits for the answer; silence is an expiry, and so is a question that
+    /// could not be brought to anybody. Dropped when the question is not open any more.
+    fn approve<'a>(&'a self, question: &'a ApprovalQuestion) -> BoxFuture<'a, Answer>;
 }
 
 /// Nobody is there.
@@ -102,8 +138,8 @@ pub trait People: Send + Sync {
 pub struct Silent;
 
 impl People for Silent {
-    fn approve<'a>(&'a self, _: &'a ApprovalQuestion) -> BoxFuture<'a, Decision> {
-        Box::pin(async { Decision::Expired })
+    fn approve<'a>(&'a self, _: &'a ApprovalQuestion) -> BoxFuture<'a, Answer> {
+        Box::pin(async { Answer::silence() })
     }
 }
 

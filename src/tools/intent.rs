@@ -106,7 +106,7 @@ pub(crate) fn recover(spool: &Path) -> Recovered {
             return Recovered::Unknown;
         }
     }
-    Recovered::Finished(ToolResult { status: ToolStatus::Succeeded, shown: intent.result, full: None })
+    Recovered::Finished(ToolResult::text(ToolStatus::Succeeded, intent.result))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -101,8 +101,28 @@ pub struct ToolResult {
     pub status: ToolStatus,
     /// What the model is shown: one JSON object as text.
     pub shown: String,
+    /// Pictures, shown beside the text to models that take images; `shown` says what is on them for
+    /// those that do not.
+    pub images: Vec<Image>,
     /// A file below `spool` that holds the whole output, where `shown` is an excerpt.
     pub full: Option<PathBuf>,
+}
+
+impl ToolResult {
+    /// Without pictures, and whole.
+    pub fn text(status: ToolStatus, shown: impl Into<String>) -> Self {
+        Self { status, shown: shown.into(), images: Vec::new(), full: None }
+    }
+}
+
+/// A picture that a tool shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Image {
+    /// Such as `image/png`, by what the bytes are.
+    pub media_type: String,
+    pub bytes: Vec<u8>,
+    /// For people, and for models that cannot see it.
+    pub name: String,
 }
 
 /// What is found out about a call that was begun before a restart.

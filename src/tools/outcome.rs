@@ -46,5 +46,5 @@ pub(crate) async fn blocking(work: impl FnOnce() -> ToolResult + Send + 'static)
 }
 
 fn result(status: ToolStatus, shown: &Value) -> ToolResult {
-    ToolResult { status, shown: shown.to_string(), full: None }
+    ToolResult::text(status, shown.to_string())
 }

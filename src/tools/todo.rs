@@ -221,6 +221,7 @@ mod tests {
             call,
             status,
             shown,
+            images: Vec::new(),
             full: None,
             recovered: false,
             elapsed_us: 1,

@@ -174,6 +174,8 @@ fn tools_end_and_do_not_repeat(world: &World, events: &[Recorded]) -> Checked {
                 (entry.0, entry.1) = (Some(event.effect), entry.1 + 1);
             }
             Event::ToolCallFinished(event) => calls.entry(event.call).or_default().2 += 1,
+            // It may be allowed yet, and has not ended.
+            Event::ToolCallSkipped(event) if event.reason == SkipReason::Parked => {}
             Event::ToolCallSkipped(event) => calls.entry(event.call).or_default().2 += 1,
             Event::ToolCallInDoubt(event) => calls.entry(event.call).or_default().2 += 1,
             Event::ModelCallSucceeded(event) if event.finish != Finish::Stop => {
@@ -187,8 +189,9 @@ fn tools_end_and_do_not_repeat(world: &World, events: &[Recorded]) -> Checked {
     }
     let ground = world.ground();
     for (call, (effect, begun, ended)) in calls {
-        let closing = begun == 0 && ended == 0; // Asked for in a closing summary, which runs none.
-        ensure(closing || (begun <= 1 && ended == 1), || {
+        // Asked for in a closing summary, which runs none, or parked.
+        let unbegun = begun == 0 && ended == 0;
+        ensure(unbegun || (begun <= 1 && ended == 1), || {
             format!("call {call} begins {begun} times and ends {ended} times")
         })?;
         let effects = ground.effects.get(&call).copied().unwrap_or_default();
@@ -331,7 +334,7 @@ pub fn outline(state: &SessionState) -> Vec<String> {
         .view
         .iter()
         .map(|entry| match &entry.body {
-            Body::Result { call, shown, notes } => format!("result {}: {shown:?} {notes:?}", call.index),
+            Body::Result { call, shown, notes, .. } => format!("result {}: {shown:?} {notes:?}", call.index),
             body => format!("{body:?}"),
         })
         .collect();

@@ -17,7 +17,7 @@ use crate::log::{Error, Log};
 use crate::projections::messages::text_of;
 use crate::reducer::repair::local_id;
 use crate::reducer::state::Body;
-use crate::reducer::{SessionState, evolve};
+use crate::reducer::{SessionState, evolve, notices};
 
 /// Which conversations are exported.
 pub struct Trajectories {
@@ -150,7 +150,10 @@ fn said(log: &dyn Log, state: &SessionState) -> Result<Vec<Said>, Error> {
                     results: Vec::new(),
                 });
             }
-            Body::Result { call, shown, notes } => {
+            Body::Late { asked, shown, .. } => {
+                said.push(Said::User(notices::late(asked) + &text_of(log, shown)?));
+            }
+            Body::Result { call, shown, notes, .. } => {
                 let mut content = text_of(log, shown)?;
                 notes.iter().for_each(|note| content.push_str(note));
                 if let Some(Said::Assistant { calls, results, .. }) = said.last_mut()

@@ -96,7 +96,23 @@ fn words(event: &Event) -> String {
         Event::ApprovalRequested(e) => format!("{} {}: {}", e.call, e.tool, e.subject),
         Event::ApprovalDecided(e) => format!("{} {:?} by {:?}", e.call, e.decision, e.by),
         Event::CommandBlocked(e) => format!("{} {}: {}", e.call, e.rule, e.subject),
-        Event::ApprovalGranted(e) => format!("{}: {}", e.tool, e.pattern),
+        Event::ApprovalGranted(e) => {
+            let target = e.target.as_ref().map(|target| format!(" on {target}")).unwrap_or_default();
+            format!("{}: {}{target}", e.tool, e.pattern)
+        }
+        Event::ApprovalJudged(e) => format!("{} {:?} by {}: {}", e.call, e.verdict, e.model, e.why),
+        Event::ApprovalUsed(e) => format!("grant {} for {} in {}", e.grant, e.call, e.session),
+        Event::ApprovalRevoked(e) => format!("grant {}", e.grant),
+        Event::NoticeReceived(e) => format!("{:?} {}: {}", e.source, e.about, e.text),
+        Event::CheckpointTaken(e) => {
+            format!("{} {} of {}, {} files", e.call, e.checkpoint, e.directory, e.files)
+        }
+        Event::CheckpointRestored(e) => format!("{} of {}, {} files", e.checkpoint, e.directory, e.files),
+        Event::ProcessStarted(e) => format!("{} {}: {}", e.call, e.process, e.command),
+        Event::ProcessEnded(e) => match e.exit_code {
+            Some(code) => format!("{} exited with {code}", e.process),
+            None => format!("{} ended, nobody knows how", e.process),
+        },
         Event::CompressionStarted(e) => {
             format!("{:?}, attempt {}, {} tokens", e.trigger, e.attempt, e.before_tokens)
         }

@@ -12,9 +12,9 @@ use serde_json::Value;
 
 use super::diff::differences;
 use crate::log::{Error, Log};
-use crate::reducer::command::{Compression, Prepared, ToolOutcome};
+use crate::reducer::command::{Compression, Fact, Prepared, Question, ToolOutcome};
 use crate::reducer::state::{CallStatus, ChunkStatus, Phase};
-use crate::reducer::{Command, Outlook, Route, SessionState, Stamp, decide, evolve, owed};
+use crate::reducer::{Command, Outlook, Route, SessionState, Stamp, decide, evolve, notices, owed};
 
 /// A decision that comes out otherwise today.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -162,26 +162,20 @@ fn commands(state: &SessionState, append: &[Recorded]) -> Vec<Command> {
         }),
         Event::CompressionFinished(e) => compressed(state, Ok(compression(e))),
         Event::CompressionFailed(e) => compression_failed(state, e),
-        Event::ToolCallStarted(e) => prepared(e.call, Prepared::Run { arguments: e.arguments.clone() }),
-        Event::ApprovalRequested(e) => prepared(
-            e.call,
-            Prepared::Ask {
-                subject: e.subject.clone(),
-                reason: e.reason.clone(),
-                rule: e.rule.clone(),
-                pattern: e.pattern.clone(),
-            },
-        ),
-        Event::CommandBlocked(e) => {
-            prepared(e.call, Prepared::Block { rule: e.rule.clone(), subject: e.subject.clone() })
+        Event::ToolCallStarted(ToolCallStarted { call, .. })
+        | Event::ApprovalJudged(ApprovalJudged { call, .. })
+        | Event::ApprovalRequested(ApprovalRequested { call, .. })
+        | Event::CommandBlocked(CommandBlocked { call, .. }) => {
+            let look = looked_at(append).map(|verdict| Command::CallPrepared { call: *call, verdict });
+            look.into_iter().collect()
         }
         Event::ToolCallSkipped(e) => {
-            let mut asked = prepared(e.call, Prepared::Invalid { shown: e.shown.clone() });
-            asked.push(Command::Advance);
-            asked
+            let look = looked_at(append).map(|verdict| Command::CallPrepared { call: e.call, verdict });
+            look.into_iter().chain([Command::Advance]).collect()
         }
         Event::ApprovalDecided(e) => {
-            vec![Command::ApprovalAnswered { request: e.request, decision: e.decision, by: e.by }]
+            let (request, decision, by) = (e.request, e.decision, e.by);
+            vec![Command::ApprovalAnswered { request, decision, by, answerer: e.answerer.clone() }]
         }
         Event::ToolCallFinished(e) => {
             with_intent(tool_intent(state, e.call), |intent| Command::ToolFinished {
@@ -189,6 +183,7 @@ fn commands(state: &SessionState, append: &[Recorded]) -> Vec<Command> {
                 outcome: ToolOutcome {
                     status: e.status,
                     shown: e.shown.clone(),
+                    images: e.images.clone(),
                     full: e.full,
                     recovered: e.recovered,
                     elapsed_us: e.elapsed_us,
@@ -210,8 +205,15 @@ fn commands(state: &SessionState, append: &[Recorded]) -> Vec<Command> {
             Command::Delivered { intent, platform_message_id: e.platform_message_id.clone() }
         }),
         Event::DeliveryFailed(e) => delivery_failed(state, e),
+        Event::NoticeReceived(e) => vec![Command::Notice(e.clone())],
+        Event::CheckpointTaken(e) => vec![Command::Record(Fact::CheckpointTaken(e.clone()))],
+        Event::CheckpointRestored(e) => vec![Command::Record(Fact::CheckpointRestored(e.clone()))],
+        Event::ProcessStarted(e) => vec![Command::Record(Fact::ProcessStarted(e.clone()))],
+        Event::ProcessEnded(e) => vec![Command::Record(Fact::ProcessEnded(e.clone()))],
         // A yes that lasts is recorded with its own append by the shell; nothing decides it.
         Event::ApprovalGranted(_)
+        | Event::ApprovalUsed(_)
+        | Event::ApprovalRevoked(_)
         | Event::CredentialRested(_)
         | Event::CredentialReset(_)
         | Event::CredentialRefreshed(_) => Vec::new(),
@@ -225,6 +227,40 @@ fn commands(state: &SessionState, append: &[Recorded]) -> Vec<Command> {
         | Event::ToolResultsPruned(_)
         | Event::ToolsOffered(_) => vec![Command::Advance],
     }
+}
+
+/// What the look at a call came to, by the events that followed from it.
+fn looked_at(append: &[Recorded]) -> Option<Prepared> {
+    let (first, rest) = append.split_first()?;
+    Some(match &first.event {
+        Event::ApprovalJudged(e) => Prepared::Judged {
+            verdict: e.verdict,
+            why: e.why.clone(),
+            provider: e.provider.clone(),
+            model: e.model.clone(),
+            then: Box::new(looked_at(rest)?),
+        },
+        Event::ToolCallStarted(e) => Prepared::Run { arguments: e.arguments.clone() },
+        Event::ApprovalRequested(e) => {
+            let question = Question {
+                subject: e.subject.clone(),
+                reason: e.reason.clone(),
+                rule: e.rule.clone(),
+                pattern: e.pattern.clone(),
+                target: e.target.clone(),
+            };
+            match rest.is_empty() {
+                true => Prepared::Ask(question),
+                false => Prepared::Refuse(question),
+            }
+        }
+        Event::CommandBlocked(e) => Prepared::Block { rule: e.rule.clone(), subject: e.subject.clone() },
+        Event::ToolCallSkipped(e) if e.reason == SkipReason::Vetoed => {
+            Prepared::Veto { why: notices::why_vetoed(&e.shown) }
+        }
+        Event::ToolCallSkipped(e) => Prepared::Invalid { shown: e.shown.clone() },
+        _ => return None,
+    })
 }
 
 /// The command with the intent that is open; without one, an intent that nothing has.
@@ -302,10 +338,6 @@ fn chunk_intent(state: &SessionState, delivery: StreamPos, chunk: u16) -> Option
     }
 }
 
-fn prepared(call: herm_schema::CallRef, verdict: Prepared) -> Vec<Command> {
-    vec![Command::CallPrepared { call, verdict }]
-}
-
 fn compression(finished: &CompressionFinished) -> Compression {
     Compression {
         first: finished.first,
@@ -370,6 +402,8 @@ fn command_name(command: &Command) -> &'static str {
         Command::DeliveryFailed { .. } => "DeliveryFailed",
         Command::DeliveryUncertain { .. } => "DeliveryUncertain",
         Command::Title(_) => "Title",
+        Command::Notice(_) => "Notice",
+        Command::Record(_) => "Record",
         Command::BeginAuxiliary(_) => "BeginAuxiliary",
         Command::EndAuxiliary(_) => "EndAuxiliary",
         Command::Fault { .. } => "Fault",

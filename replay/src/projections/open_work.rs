@@ -1,7 +1,7 @@
 //! Open work: what a restart must pick up. Sessions with an unfinished turn, questions without an
 //! answer, answers that have not arrived, messages that wait for a turn.
 
-use herm_schema::events::DeliveryKind;
+use herm_schema::events::{ApprovalDecided, Decision, DeliveryKind};
 use herm_schema::{CallRef, Event, Micros, Position, Recorded, SessionId, StreamPos, TurnId};
 use serde::{Deserialize, Serialize};
 
@@ -42,7 +42,10 @@ pub struct OpenApproval {
     pub call: CallRef,
     pub tool: String,
     pub subject: String,
+    pub reason: String,
     pub asked_at: Micros,
+    /// Nobody answered in time, and its turn went on without it.
+    pub parked: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,7 +63,7 @@ pub struct OpenWorks;
 
 impl Fold for OpenWorks {
     const NAME: &'static str = "open_work";
-    const SCHEMA: u32 = 1;
+    const SCHEMA: u32 = 2;
 
     fn apply(&self, recorded: &Recorded, rows: &mut Rows<'_>, _: &dyn Log) -> Result<(), Error> {
         let stream = recorded.envelope.stream;
@@ -82,6 +85,7 @@ fn matters(event: &Event) -> bool {
     matches!(
         event,
         Event::MessageReceived(_)
+            | Event::NoticeReceived(_)
             | Event::TurnStarted(_)
             | Event::TurnResumed(_)
             | Event::TurnEnded(_)
@@ -97,7 +101,7 @@ fn matters(event: &Event) -> bool {
 fn take_in(work: &mut OpenWork, recorded: &Recorded) {
     let envelope = &recorded.envelope;
     match &recorded.event {
-        Event::MessageReceived(_) => work.queued.push(envelope.stream_pos),
+        Event::MessageReceived(_) | Event::NoticeReceived(_) => work.queued.push(envelope.stream_pos),
         Event::TurnStarted(started) => {
             work.queued.retain(|at| !started.inbound.contains(at));
             work.turn = Some(OpenTurn {
@@ -114,18 +118,18 @@ fn take_in(work: &mut OpenWork, recorded: &Recorded) {
         }
         Event::TurnEnded(_) => {
             work.turn = None;
-            work.approvals.clear();
+            work.approvals.retain(|approval| approval.parked);
         }
         Event::ApprovalRequested(asked) => work.approvals.push(OpenApproval {
             request: envelope.stream_pos,
             call: asked.call,
             tool: asked.tool.clone(),
             subject: asked.subject.clone(),
+            reason: asked.reason.clone(),
             asked_at: envelope.recorded_at,
+            parked: false,
         }),
-        Event::ApprovalDecided(decided) => {
-            work.approvals.retain(|approval| approval.request != decided.request)
-        }
+        Event::ApprovalDecided(decided) => answered(work, envelope.stream_pos, decided),
         Event::DeliveryPlanned(planned) => work.deliveries.push(OpenDelivery {
             delivery: envelope.stream_pos,
             kind: planned.kind,
@@ -138,10 +142,30 @@ fn take_in(work: &mut OpenWork, recorded: &Recorded) {
         Event::DeliveryFailed(failed) if failed.retry_at.is_none() => {
             settle(work, failed.delivery, failed.chunk, usize::MAX);
         }
-        Event::SessionEnded(_) => work.queued.clear(),
+        Event::SessionEnded(_) => {
+            work.queued.clear();
+            work.approvals.clear();
+        }
         _ => {}
     }
     work.deliveries.retain(|delivery| delivery.owed.contains(&true));
+}
+
+/// A question that nobody answered stays open; a late yes gets its call a turn.
+fn answered(work: &mut OpenWork, at: StreamPos, decided: &ApprovalDecided) {
+    let Some(index) = work.approvals.iter().position(|open| open.request == decided.request) else {
+        return;
+    };
+    if decided.decision == Decision::Expired {
+        if let Some(open) = work.approvals.get_mut(index) {
+            open.parked = true;
+        }
+        return;
+    }
+    let late = work.approvals.remove(index).parked;
+    if late && matches!(decided.decision, Decision::Allowed { .. }) {
+        work.queued.push(at);
+    }
 }
 
 /// Nothing more is owed for `chunks` chunks from this one on.

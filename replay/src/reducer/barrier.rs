@@ -17,10 +17,17 @@ pub fn durability(event: &Event) -> Durability {
         },
         // What is sent must be known to be owed.
         Event::DeliveryPlanned(_) | Event::DeliveryAttempted(_) => Durability::Disk,
-        // A lasting yes; a key that was mended or exchanged.
-        Event::ApprovalGranted(_) | Event::CredentialReset(_) | Event::CredentialRefreshed(_) => {
-            Durability::Disk
-        }
+        // A lasting yes, its use and its end; a key that was mended or exchanged.
+        Event::ApprovalGranted(_)
+        | Event::ApprovalUsed(_)
+        | Event::ApprovalRevoked(_)
+        | Event::CredentialReset(_)
+        | Event::CredentialRefreshed(_) => Durability::Disk,
+        // What herm itself will not say again; what can be undone only as long as it is known.
+        Event::NoticeReceived(_)
+        | Event::CheckpointTaken(_)
+        | Event::CheckpointRestored(_)
+        | Event::ProcessStarted(_) => Durability::Disk,
         Event::SessionOpened(_)
         | Event::SessionConfigured(_)
         | Event::SystemPromptBuilt(_)
@@ -45,7 +52,9 @@ pub fn durability(event: &Event) -> Durability {
         | Event::ToolCallFinished(_)
         | Event::ToolCallSkipped(_)
         | Event::ToolCallInDoubt(_)
+        | Event::ProcessEnded(_)
         | Event::ApprovalRequested(_)
+        | Event::ApprovalJudged(_)
         | Event::ApprovalDecided(_)
         | Event::CommandBlocked(_)
         | Event::CompressionStarted(_)

@@ -77,6 +77,8 @@ pub enum Command {
         request: StreamPos,
         decision: Decision,
         by: DecidedBy,
+        /// Who answered and where; `None` at herm's own terminal, and where no person did.
+        answerer: Option<Answerer>,
     },
     ToolFinished {
         intent: StreamPos,
@@ -104,12 +106,16 @@ pub enum Command {
     DeliveryUncertain {
         intent: StreamPos,
     },
-    /// herm's own code failed while an effect ran.
+    /// herm has something to say that nobody asked for.
+    Notice(NoticeReceived),
+    /// Something was done in the world that the session has to know of.
+    Record(Fact),
     /// A person calls the session so.
     Title(String),
     /// A model is about to be asked something besides the conversation.
     BeginAuxiliary(AuxiliaryCallStarted),
     EndAuxiliary(AuxiliaryCallFinished),
+    /// herm's own code failed while an effect ran.
     Fault {
         effect: super::EffectId,
         message: String,
@@ -126,13 +132,56 @@ pub struct Compression {
     pub engine: String,
 }
 
+/// What was done in the world beside the outcome of an effect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fact {
+    CheckpointTaken(CheckpointTaken),
+    CheckpointRestored(CheckpointRestored),
+    ProcessStarted(ProcessStarted),
+    ProcessEnded(ProcessEnded),
+}
+
 /// What becomes of a tool call before it runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Prepared {
-    Run { arguments: JsonText },
-    Ask { subject: String, reason: String, rule: String, pattern: String },
-    Block { rule: String, subject: String },
-    Invalid { shown: String },
+    Run {
+        arguments: JsonText,
+    },
+    /// A person is to be asked.
+    Ask(Question),
+    /// It would be asked about, and nobody is there: refused by what is set for that.
+    Refuse(Question),
+    Block {
+        rule: String,
+        subject: String,
+    },
+    /// A hook forbids it, for the reason given.
+    Veto {
+        why: String,
+    },
+    Invalid {
+        shown: String,
+    },
+    /// A model was asked before it came to `then`.
+    Judged {
+        verdict: JudgeVerdict,
+        why: String,
+        provider: String,
+        model: String,
+        then: Box<Prepared>,
+    },
+}
+
+/// A question to a person whether a tool call may run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// What would run, redacted.
+    pub subject: String,
+    pub reason: String,
+    pub rule: String,
+    /// What a lasting yes would cover.
+    pub pattern: String,
+    pub target: Option<String>,
 }
 
 /// What a tool call came to.
@@ -140,6 +189,7 @@ pub enum Prepared {
 pub struct ToolOutcome {
     pub status: ToolStatus,
     pub shown: Text,
+    pub images: Vec<Attachment>,
     pub full: Option<BlobRef>,
     pub recovered: bool,
     pub elapsed_us: u64,

@@ -77,6 +77,10 @@ fn summarise(entries: &[Entry]) -> String {
                 }
             }
             Body::Result { shown, .. } => lines.push(format!("  -> {}", result_line(shown))),
+            Body::Late { asked, shown, .. } => {
+                lines.push(format!("Allowed later: {} {}", asked.name, excerpt(&asked.arguments.0)));
+                lines.push(format!("  -> {}", result_line(shown)));
+            }
         }
     }
     newest_within(&lines, SUMMARY_CHARS_MAX)

@@ -1,7 +1,7 @@
 //! How large the context is, in tokens: what the provider last reported, plus a rough count of
 //! what has come since.
 
-use herm_schema::events::CompressionPolicy;
+use herm_schema::events::{Attachment, CompressionPolicy};
 
 use super::state::*;
 
@@ -37,19 +37,23 @@ fn fixed(state: &SessionState) -> u64 {
 
 /// Size of one entry.
 pub fn entry(entry: &Entry) -> u64 {
+    let pictures = |files: &[Attachment]| {
+        let images = files.iter().filter(|file| file.media_type.starts_with("image/")).count() as u64;
+        images.saturating_mul(BYTES_PER_TOKEN * TOKENS_PER_IMAGE)
+    };
     let bytes = match &entry.body {
-        Body::User { text, attachments } => {
-            let images =
-                attachments.iter().filter(|file| file.media_type.starts_with("image/")).count() as u64;
-            (text.len() as u64).saturating_add(images.saturating_mul(BYTES_PER_TOKEN * TOKENS_PER_IMAGE))
-        }
+        Body::User { text, attachments } => (text.len() as u64).saturating_add(pictures(attachments)),
         Body::Summary { text } => text.len() as u64,
         Body::Assistant { message, .. } => {
             let calls = message.calls.iter().map(|call| call.name.len() + call.arguments.0.len() + 16);
             (message.text.len() + calls.sum::<usize>()) as u64
         }
-        Body::Result { shown, notes, .. } => {
-            shown.bytes().saturating_add(notes.iter().map(|note| note.len() as u64).sum())
+        Body::Result { shown, images, notes, .. } => shown
+            .bytes()
+            .saturating_add(pictures(images))
+            .saturating_add(notes.iter().map(|note| note.len() as u64).sum()),
+        Body::Late { asked, shown, images } => {
+            (asked.arguments.0.len() as u64).saturating_add(shown.bytes()).saturating_add(pictures(images))
         }
     };
     bytes.div_ceil(BYTES_PER_TOKEN).saturating_add(TOKENS_PER_ENTRY)

@@ -47,9 +47,41 @@ pub fn skipped(why: &str) -> String {
     serde_json::json!({ "error": why }).to_string()
 }
 
+/// Before the reason of a hook.
+const VETOED: &str = "Not run: a hook forbids it: ";
+
+/// A result for a call that a hook forbids.
+pub fn vetoed(why: &str) -> String {
+    skipped(&format!("{VETOED}{why}"))
+}
+
+/// The reason that [`vetoed`] was given.
+pub fn why_vetoed(shown: &str) -> String {
+    let read: serde_json::Value = serde_json::from_str(shown).unwrap_or_default();
+    let error = read.get("error").and_then(serde_json::Value::as_str).unwrap_or_default();
+    error.strip_prefix(VETOED).unwrap_or(error).to_owned()
+}
+
 /// Stands in the conversation where a turn left no answer.
 pub fn unanswered(reason: ExitReason) -> String {
     format!("[No answer: {}.]", describe(reason))
+}
+
+/// Precedes the result of a call that was allowed after its turn had gone on.
+pub fn late(asked: &ToolCall) -> String {
+    format!(
+        "[The user has now allowed a call of yours that waited for an answer, and it ran: {} {}. Its result:]\n",
+        asked.name, asked.arguments.0
+    )
+}
+
+/// What herm says to the session of its own accord.
+pub fn notice(event: &NoticeReceived) -> String {
+    let what = match event.source {
+        NoticeSource::ProcessEnded => "has ended",
+        NoticeSource::ProcessPrinted => "has printed what was waited for",
+    };
+    format!("[From herm, not from the user: background process `{}` {what}.]\n{}", event.about, event.text)
 }
 
 /// A few words on why a turn ended.

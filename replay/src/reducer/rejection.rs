@@ -20,6 +20,9 @@ pub enum Rejection {
     /// The outcome of something that is not awaited any more, such as a tool call that was cancelled.
     #[error("nobody waits for this outcome any more")]
     Stale,
+    /// A question is answered from another place than it was asked in.
+    #[error("the answer comes from another chat than the question was asked in")]
+    Elsewhere,
     #[error("nothing is due")]
     NothingDue,
     #[error("what may be spent is spent")]

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::request::RequestOptions;
 
 /// Raised when the shape or meaning of [`SessionState`] changes; snapshots of others are dropped.
-pub const STATE_VERSION: u32 = 2;
+pub const STATE_VERSION: u32 = 3;
 
 /// A session at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,8 +30,12 @@ pub struct SessionState {
     pub turn: Option<Turn>,
     /// Deliveries with a chunk that is neither confirmed nor failed for good.
     pub deliveries: BTreeMap<StreamPos, Delivery>,
-    /// Lasting yeses of this session: tool and pattern.
-    pub grants: Vec<(String, String)>,
+    /// Lasting yeses of this session.
+    pub grants: Vec<Grant>,
+    /// Calls that nobody has answered for, oldest first, at most [`PARKED_MAX`].
+    pub parked: Vec<Parked>,
+    /// Command lines that run in the background.
+    pub processes: Vec<Process>,
     pub context: ContextState,
     /// What requests of this session do without, because a provider refused it.
     pub without: Without,
@@ -62,12 +66,79 @@ pub struct Offer {
     pub tools: Vec<ToolFacts>,
 }
 
-/// A message that waits for its turn.
+/// What waits for its turn.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Queued {
     pub at: StreamPos,
-    pub text: String,
-    pub attachments: Vec<Attachment>,
+    pub what: Waiting,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Waiting {
+    Message {
+        text: String,
+        attachments: Vec<Attachment>,
+    },
+    /// A parked call that somebody has allowed since.
+    Call {
+        call: CallRef,
+        asked: ToolCall,
+    },
+}
+
+impl Queued {
+    pub fn text(at: StreamPos, text: impl Into<String>) -> Self {
+        Self { at, what: Waiting::Message { text: text.into(), attachments: Vec::new() } }
+    }
+}
+
+/// A lasting yes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    pub tool: String,
+    pub pattern: String,
+    /// Only for calls with this target; `None` for any.
+    pub target: Option<String>,
+}
+
+impl Grant {
+    pub fn covers(&self, tool: &str, pattern: &str, target: Option<&str>) -> bool {
+        self.tool == tool
+            && self.pattern == pattern
+            && self.target.as_deref().is_none_or(|only| target == Some(only))
+    }
+}
+
+/// Calls that wait for an answer after their turn went on; with more, the oldest is given up.
+pub const PARKED_MAX: usize = 32;
+
+/// A call that nobody has answered for: the model was told so, and the question stays open.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parked {
+    pub request: StreamPos,
+    pub call: CallRef,
+    pub asked: ToolCall,
+    pub question: Asked,
+}
+
+/// A question to a person, as it was asked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asked {
+    pub tool: String,
+    pub subject: String,
+    pub reason: String,
+    pub pattern: String,
+    pub target: Option<String>,
+}
+
+/// A command line in the background.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Process {
+    pub name: String,
+    pub command: String,
+    pub notify: bool,
+    /// The call that left it.
+    pub call: CallRef,
 }
 
 /// One piece of the conversation, named by the event that made it.
@@ -91,8 +162,15 @@ pub enum Body {
     Result {
         call: CallRef,
         shown: Text,
+        images: Vec<Attachment>,
         /// What people and herm have put beside it, in order.
         notes: Vec<String>,
+    },
+    /// Result of a call that was allowed after its turn had gone on.
+    Late {
+        asked: ToolCall,
+        shown: Text,
+        images: Vec<Attachment>,
     },
     /// Stands for what was compressed.
     Summary {
@@ -209,6 +287,8 @@ pub struct Turn {
     pub first_failure: Option<ModelFailure>,
     /// Finished tool calls of this turn, for the guardrails.
     pub history: Vec<CallTrace>,
+    /// Directories of which a checkpoint was taken in this turn.
+    pub checkpoints: Vec<String>,
 }
 
 /// Something to be put beside a tool result.
@@ -266,6 +346,8 @@ pub struct ModelIntent {
 pub struct Batch {
     pub message: StreamPos,
     pub calls: Vec<CallState>,
+    /// A single call, allowed after its turn had gone on: its answer is not the newest message.
+    pub late: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -282,18 +364,18 @@ pub enum CallStatus {
     /// Not looked at yet, or approved and to be looked at again.
     Ready { approved: bool },
     /// A person is asked.
-    Asked {
-        request: StreamPos,
-        position: Position,
-        tool: String,
-        subject: String,
-        reason: String,
-        pattern: String,
-    },
+    Asked { request: StreamPos, position: Position, question: Asked },
     /// It runs.
     Started { intent: StreamPos, position: Position, arguments: JsonText, effect: EffectClass },
     /// It has its result.
     Done,
+}
+
+impl CallState {
+    /// Whether a person was asked about it by this request, and has not answered.
+    pub fn asked_at(&self, at: StreamPos) -> bool {
+        matches!(self.status, CallStatus::Asked { request, .. } if request == at)
+    }
 }
 
 /// A delivery that is owed.

@@ -45,15 +45,22 @@ fn render(state: &SessionState, images: bool) -> Vec<Message> {
                     messages.push(user(notices::CONTINUE));
                 }
             }
-            Body::Result { call, shown, notes } => {
+            Body::Late { asked, shown, images: shots } => {
+                let mut parts = vec![Part::Inline(notices::late(asked)), shown.clone().into()];
+                parts.extend(pictures(shots, images && !state.without.tool_images));
+                messages.push(Message::User { parts });
+            }
+            Body::Result { call, shown, images: shots, notes } => {
                 let Some(asked) = open.get(usize::from(call.index)) else {
                     continue;
                 };
-                let notes = notes.iter().map(|note| Part::Inline(note.clone()));
+                let mut parts = vec![shown.clone().into()];
+                parts.extend(pictures(shots, images && !state.without.tool_images));
+                parts.extend(notes.iter().map(|note| Part::Inline(note.clone())));
                 messages.push(Message::Tool {
                     id: repair::local_id(&asked.id, usize::from(call.index)),
                     name: asked.name.clone(),
-                    parts: std::iter::once(shown.clone().into()).chain(notes).collect(),
+                    parts,
                 });
             }
         }
@@ -81,13 +88,15 @@ fn user(text: &str) -> Message {
 /// What a person said, with what came with it: images where the model takes them, names otherwise.
 fn said(text: &str, attachments: &[Attachment], images: bool) -> Message {
     let mut parts: Vec<Part> = vec![text.into()];
-    for attachment in attachments {
-        parts.push(match attachment.media_type.starts_with("image/") && images {
-            true => Part::Image { content: attachment.content, media_type: attachment.media_type.clone() },
-            false => Part::Inline(notices::attachment(attachment)),
-        });
-    }
+    parts.extend(pictures(attachments, images));
     Message::User { parts }
+}
+
+fn pictures(files: &[Attachment], images: bool) -> impl Iterator<Item = Part> {
+    files.iter().map(move |file| match file.media_type.starts_with("image/") && images {
+        true => Part::Image { content: file.content, media_type: file.media_type.clone() },
+        false => Part::Inline(notices::attachment(file)),
+    })
 }
 
 fn sent(call: &ToolCall) -> Call {

@@ -62,6 +62,7 @@ pub fn policy() -> Policy {
         },
         busy: BusyPolicy::Interrupt,
         approvals: ApprovalMode::Manual,
+        scene: Scene::Terminal,
         delivery: DeliveryPolicy::AtLeastOnce,
         reducer_version: 1,
     }
@@ -110,6 +111,7 @@ impl Session {
             profile: "default".into(),
             chat: chat(),
             cwd: "/work".into(),
+            environment: "local".into(),
             herm_version: "test".into(),
         };
         session.ask(Command::Open(opened)).unwrap();
@@ -298,7 +300,14 @@ pub fn answer(text: &str, calls: &[(&str, &str, &str)]) -> ModelCallSucceeded {
 }
 
 pub fn outcome(status: ToolStatus, shown: &str) -> ToolOutcome {
-    ToolOutcome { status, shown: Text::Inline(shown.into()), full: None, recovered: false, elapsed_us: 1 }
+    ToolOutcome {
+        status,
+        shown: Text::Inline(shown.into()),
+        images: Vec::new(),
+        full: None,
+        recovered: false,
+        elapsed_us: 1,
+    }
 }
 
 pub fn names(events: &[Event]) -> Vec<&'static str> {

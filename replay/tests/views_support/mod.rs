@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use herm_replay::log::{Append, Durability, Expect, Log, MemoryLog};
-use herm_replay::reducer::command::{Compression, Prepared, ToolOutcome};
+use herm_replay::reducer::command::{Compression, Prepared, Question, ToolOutcome};
 use herm_replay::reducer::{Command, Effect, SessionState, Stamp, decide, evolve, owed};
 use herm_schema::events::*;
 use herm_schema::{BlobRef, Event, JsonText, Micros, SessionId, Text};
@@ -95,6 +95,7 @@ impl<'a> Scripted<'a> {
             profile: ["default", "work"][seed as usize % 2].to_owned(),
             chat,
             cwd: "/work".to_owned(),
+            environment: "local".into(),
             herm_version: "0.1.0".to_owned(),
         }));
         scripted.ask(Command::Configure(policy(seed)));
@@ -187,7 +188,7 @@ impl<'a> Scripted<'a> {
                     Decision::Denied,
                     Decision::Expired,
                 ]);
-                Command::ApprovalAnswered { request, decision, by: DecidedBy::Person }
+                Command::ApprovalAnswered { request, decision, by: DecidedBy::Person, answerer: None }
             }
             Effect::RunTool { intent, .. } => match self.trouble && self.dice.below(15) == 0 {
                 true => Command::ToolInDoubt { intent },
@@ -327,12 +328,13 @@ impl<'a> Scripted<'a> {
 
     fn verdict(&mut self, approved: bool) -> Prepared {
         match self.dice.below(6) {
-            0 if !approved => Prepared::Ask {
+            0 if !approved => Prepared::Ask(Question {
                 subject: "rm -r x".to_owned(),
                 reason: "it deletes".to_owned(),
                 rule: "deletes".to_owned(),
                 pattern: "rm".to_owned(),
-            },
+                target: None,
+            }),
             1 if !approved => Prepared::Block { rule: "no".to_owned(), subject: "mkfs".to_owned() },
             _ => Prepared::Run { arguments: JsonText("{}".to_owned()) },
         }
@@ -345,6 +347,7 @@ impl<'a> Scripted<'a> {
         ToolOutcome {
             status: *self.dice.of(&[ToolStatus::Succeeded, ToolStatus::Failed]),
             shown: stored.map_or_else(|| Text::Inline(printed.clone()), Text::Stored),
+            images: Vec::new(),
             full: stored,
             recovered: false,
             elapsed_us: self.dice.below(10_000),
@@ -406,6 +409,7 @@ pub fn policy(seed: u64) -> Policy {
             .nth(seed as usize % 3)
             .unwrap(),
         approvals: ApprovalMode::Manual,
+        scene: Scene::Terminal,
         delivery: DeliveryPolicy::AtLeastOnce,
         reducer_version: 1,
     }

@@ -1,7 +1,7 @@
 //! Tool calls: begun, ended, left out, in doubt.
 
-use super::EffectClass;
 use super::Attachment;
+use super::EffectClass;
 use crate::{BlobRef, CallRef, JsonText, Text};
 
 payload! {

@@ -17,7 +17,7 @@ use crate::providers::Wanted;
 use crate::runtime::Error;
 
 /// What can be typed besides messages.
-pub const COMMANDS: [SlashCommand; 10] = [
+pub const COMMANDS: [SlashCommand; 14] = [
     SlashCommand { name: "/help", doc: "what can be typed" },
     SlashCommand { name: "/new", doc: "a new session; the old one stays in the log" },
     SlashCommand { name: "/model", doc: "which model answers; with a name, another one from now on" },
@@ -25,6 +25,10 @@ pub const COMMANDS: [SlashCommand; 10] = [
     SlashCommand { name: "/title", doc: "what this session is called in lists" },
     SlashCommand { name: "/image", doc: "show the model an image with the next message" },
     SlashCommand { name: "/steer", doc: "tell the model something while it works" },
+    SlashCommand { name: "/approvals", doc: "what waits for your yes, and what you have allowed for longer" },
+    SlashCommand { name: "/approve", doc: "let a waiting call run: its number, and how far the yes reaches" },
+    SlashCommand { name: "/deny", doc: "refuse a waiting call, by its number" },
+    SlashCommand { name: "/revoke", doc: "take a lasting yes back, by its number" },
     SlashCommand { name: "/stop", doc: "interrupt the running turn" },
     SlashCommand { name: "/session", doc: "which session this is" },
     SlashCommand { name: "/exit", doc: "leave; unfinished work can be resumed" },
@@ -52,6 +56,10 @@ impl Talk<'_> {
             "/model" => return self.model(rest.trim(), view).await,
             "/usage" => return self.usage(view).await,
             "/title" => self.title(rest.trim()).await,
+            "/approvals" => return self.approvals(view).await,
+            "/approve" => return self.approve(rest.trim(), view).await,
+            "/deny" => return self.deny(rest.trim(), view).await,
+            "/revoke" => return self.revoke(rest.trim(), view).await,
             // A path is a message; a word that only looks like a command is a slip.
             slip if slip.starts_with('/') && !slip.chars().skip(1).any(|c| c == '/' || c == '.') => {
                 let near = COMMANDS
@@ -86,7 +94,7 @@ impl Talk<'_> {
 
     fn help(&self, view: &mut View) -> Result<Next, Failure> {
         for command in COMMANDS {
-            view.show(&Happening::Notice(format!("{:<9} {}", command.name, command.doc)))?;
+            view.show(&Happening::Notice(format!("{:<10} {}", command.name, command.doc)))?;
         }
         Ok(Next::Stay)
     }

@@ -13,6 +13,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::view::Happening;
+use crate::effects::Answer;
 use crate::entry::engine::Clarify;
 use crate::platforms::{Capabilities, Outgoing, Platform, SendFailure};
 use crate::providers::{BoxFuture, Delta};
@@ -34,7 +35,7 @@ pub enum Said {
     },
     Approve {
         question: ApprovalQuestion,
-        answer: oneshot::Sender<Decision>,
+        answer: oneshot::Sender<Answer>,
         withdrawn: CancellationToken,
     },
     Clarify {
@@ -165,6 +166,8 @@ fn skip_words(reason: SkipReason) -> &'static str {
         SkipReason::Denied => "refused",
         SkipReason::Unanswered => "nobody answered",
         SkipReason::Faulted => "herm failed",
+        SkipReason::Parked => "nobody answered yet",
+        SkipReason::Vetoed => "a hook forbids it",
     }
 }
 
@@ -177,21 +180,21 @@ fn preview(arguments: &str) -> String {
 }
 
 impl People for Link {
-    fn approve<'a>(&'a self, question: &'a ApprovalQuestion) -> BoxFuture<'a, Decision> {
+    fn approve<'a>(&'a self, question: &'a ApprovalQuestion) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
             if !self.attended {
                 let subject = &question.subject;
                 self.notice(format!("needs a yes that nobody can give here: {subject}"));
-                return Decision::Expired;
+                return Answer::silence();
             }
             let withdrawn = CancellationToken::new();
             let _guard = withdrawn.clone().drop_guard();
             let (answer, wait) = oneshot::channel();
             let asked = Said::Approve { question: question.clone(), answer, withdrawn };
             if self.said.send(asked).await.is_err() {
-                return Decision::Expired;
+                return Answer::silence();
             }
-            wait.await.unwrap_or(Decision::Expired)
+            wait.await.unwrap_or_else(|_| Answer::silence())
         })
     }
 }

@@ -3,6 +3,7 @@
 //! [`Chat`] is the command line, [`Prepared`] what it comes to, [`editor`] reads what is typed,
 //! [`view`] prints what happens, [`questions`] gets a yes or no. None of them knows the runtime.
 
+mod approvals;
 mod arguments;
 mod commands;
 pub mod editor;

@@ -1,13 +1,16 @@
-//! Gets an answer to a question from whoever sits at the terminal. Silence is no.
+//! Gets an answer to a question from whoever sits at the terminal. Silence parks it.
 
 use std::time::Duration;
 
-use herm_schema::events::{DecidedBy, Decision, GrantScope};
+use herm_schema::Micros;
+use herm_schema::events::{Decision, GrantScope};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::editor::{Input, Inputs};
 use super::view::{ApprovalQuestion, Happening, View};
+use crate::effects::Answer;
+use crate::runtime::{Clock, SystemClock};
 
 /// How a question ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,9 +38,11 @@ pub async fn approval(
     let deadline = Instant::now() + question.timeout;
     loop {
         match line(inputs, deadline, withdrawn).await {
-            Reply::Given(line) => match read_decision(&line) {
+            Reply::Given(line) => match read_decision(&line, SystemClock.now()) {
                 Some(decision) => return Ok(Reply::Given(decision)),
-                None => view.show(&Happening::Notice("please answer o, s, a or d".into()))?,
+                None => view.show(&Happening::Notice(
+                    "please answer o, s, a or d, or a time such as 30m, or a count such as 5x".into(),
+                ))?,
             },
             Reply::Silence => return Ok(Reply::Silence),
             Reply::Interrupted => return Ok(Reply::Interrupted),
@@ -67,24 +72,42 @@ pub async fn clarification(
 }
 
 /// What is recorded of a reply.
-pub fn decided(reply: &Reply<Decision>) -> (Decision, DecidedBy) {
+pub fn decided(reply: &Reply<Decision>) -> Answer {
     match reply {
-        Reply::Given(decision) => (*decision, DecidedBy::Person),
-        Reply::Interrupted => (Decision::Denied, DecidedBy::Person),
-        Reply::Silence | Reply::Withdrawn => (Decision::Expired, DecidedBy::Silence),
+        Reply::Given(decision) => Answer::here(*decision),
+        Reply::Interrupted => Answer::here(Decision::Denied),
+        Reply::Silence | Reply::Withdrawn => Answer::silence(),
     }
 }
 
 /// Reads a letter or a word. An empty line is no; `None` is not an answer at all.
-pub fn read_decision(line: &str) -> Option<Decision> {
-    let allowed = |scope| Some(Decision::Allowed { scope });
-    match line.trim().to_lowercase().as_str() {
-        "o" | "once" | "y" | "yes" => allowed(GrantScope::Once),
-        "s" | "session" => allowed(GrantScope::Session),
-        "a" | "always" => allowed(GrantScope::Always),
+pub fn read_decision(line: &str, now: Micros) -> Option<Decision> {
+    let line = line.trim().to_lowercase();
+    match line.as_str() {
         "" | "d" | "deny" | "n" | "no" => Some(Decision::Denied),
-        _ => None,
+        scope => read_scope(scope, now).map(|scope| Decision::Allowed { scope }),
     }
+}
+
+/// How far a yes reaches: `once`, `session`, `always`, a time such as `30m`, a count such as `5x`.
+pub fn read_scope(word: &str, now: Micros) -> Option<GrantScope> {
+    match word {
+        "o" | "once" | "y" | "yes" => return Some(GrantScope::Once),
+        "s" | "session" => return Some(GrantScope::Session),
+        "a" | "always" => return Some(GrantScope::Always),
+        _ => {}
+    }
+    let unit = word.chars().last()?;
+    let number: u32 = word.strip_suffix(unit)?.trim().parse().ok().filter(|number| *number > 0)?;
+    let seconds = match unit {
+        'x' => return Some(GrantScope::Times { count: number }),
+        's' => 1,
+        'm' => 60,
+        'h' => 3_600,
+        'd' => 86_400,
+        _ => return None,
+    };
+    Some(GrantScope::Until { at: now.plus(u64::from(number) * seconds * 1_000_000) })
 }
 
 /// A number stands for its choice; anything else is an answer of the person's own.
@@ -165,19 +188,19 @@ mod tests {
             asked(vec![], Duration::from_millis(1), true).await,
         ] {
             assert_eq!(reply, Reply::Silence);
-            assert_eq!(decided(&reply), (Decision::Expired, DecidedBy::Silence));
+            assert_eq!(decided(&reply), Answer::silence());
         }
         let stopped = asked(vec![Input::CtrlC], MINUTE, true).await;
-        assert_eq!(decided(&stopped), (Decision::Denied, DecidedBy::Person));
+        assert_eq!(decided(&stopped), Answer::here(Decision::Denied));
     }
 
     #[test]
     fn only_the_words_that_say_yes_are_a_yes() {
         for no in ["", "d", "n", "no", "deny", "nope", "ok?", "allow", "oo"] {
-            assert!(!matches!(read_decision(no), Some(Decision::Allowed { .. })), "{no}");
+            assert!(!matches!(read_decision(no, Micros(0)), Some(Decision::Allowed { .. })), "{no}");
         }
         let always = Some(Decision::Allowed { scope: GrantScope::Always });
-        assert_eq!((read_decision(" A "), read_decision("always")), (always, always));
+        assert_eq!((read_decision(" A ", Micros(0)), read_decision("always", Micros(0))), (always, always));
     }
 
     #[test]
@@ -187,5 +210,16 @@ mod tests {
         assert_eq!(read_choice("3", &choices), "3");
         assert_eq!(read_choice("0", &choices), "0");
         assert_eq!(read_choice(" green ", &choices), "green");
+    }
+
+    #[test]
+    fn a_yes_may_end_with_a_time_or_a_count() {
+        let scope = |word| read_scope(word, Micros(1_000_000));
+        assert_eq!(scope("30m"), Some(GrantScope::Until { at: Micros(1_801_000_000) }));
+        assert_eq!(scope("2h"), Some(GrantScope::Until { at: Micros(7_201_000_000) }));
+        assert_eq!(scope("5x"), Some(GrantScope::Times { count: 5 }));
+        for no in ["0x", "x", "m", "-1h", "5", "1.5h", "99999999999d", "ü"] {
+            assert_eq!(scope(no), None, "{no}");
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use herm_schema::SessionId;
-use herm_schema::events::{ChatRef, MessageReceived, Sender};
+use herm_schema::events::{ChatRef, MessageReceived, Scene, Sender};
 
 use super::link::Link;
 use super::surroundings::{Surroundings, is_conversation};
@@ -45,6 +45,7 @@ async fn converse(prepared: &Prepared) -> Result<Exit, Failure> {
     let mut engine = Engine::start(&prepared.loaded, front).await?;
     // Without a person a process is over before a title would be there; lists show the first words.
     engine.policy.titles &= attended;
+    engine.policy.scene = if attended { Scene::Terminal } else { Scene::SingleQuery };
     let first = engine.log.tail().last;
     let follower = match prepared.question {
         Some(_) => None,

@@ -14,7 +14,7 @@ use super::view::{self, Happening, View};
 use crate::config::Loaded;
 use crate::entry::engine::Engine;
 use crate::entry::{Exit, Failure};
-use crate::runtime::SessionHandle;
+use crate::runtime::{ApprovalQuestion, SessionHandle};
 
 /// How long a question of the model's waits for an answer.
 const CLARIFY_PATIENCE: Duration = Duration::from_secs(3_600);
@@ -205,18 +205,18 @@ impl<'a> Talk<'a> {
             }
             Said::Approve { question, answer, withdrawn } => {
                 let question = view::ApprovalQuestion {
+                    pattern: covers(&question),
                     tool: question.tool,
                     subject: question.subject,
                     reason: question.reason,
                     rule: String::new(),
-                    pattern: question.pattern,
                     timeout: self.approval_timeout,
                 };
                 let reply = match inputs {
                     Some(inputs) => questions::approval(&question, view, inputs, &withdrawn).await?,
                     None => Reply::Silence,
                 };
-                let _ = answer.send(questions::decided(&reply).0);
+                let _ = answer.send(questions::decided(&reply));
                 if reply == Reply::Interrupted {
                     return self.ctrl_c(view).await;
                 }
@@ -264,5 +264,13 @@ impl<'a> Talk<'a> {
         };
         view.show(&Happening::Notice(notice.into()))?;
         Ok(Next::Stay)
+    }
+}
+
+/// What a lasting yes would cover, in words.
+fn covers(question: &ApprovalQuestion) -> String {
+    match &question.target {
+        Some(target) => format!("{} on {target}", question.pattern),
+        None => question.pattern.clone(),
     }
 }

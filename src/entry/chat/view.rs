@@ -62,7 +62,7 @@ pub struct ApprovalQuestion {
     pub rule: String,
     /// What a lasting yes would cover.
     pub pattern: String,
-    /// Time to answer; silence is no.
+    /// Time to answer; then the call waits, and its turn goes on without it.
     pub timeout: Duration,
 }
 
@@ -311,7 +311,7 @@ impl View {
         };
         self.aside(DIM, &format!("    {}{rule}", escaped(&question.reason)))?;
         let choices = format!(
-            "    [o]nce  [s]ession  [a]lways: {}  [d]eny   ({}; silence is no)",
+            "    [o]nce  [s]ession  [a]lways (or 30m, 5x): {}  [d]eny   ({}; silence waits)",
             cut(&question.pattern, self.columns()),
             duration(question.timeout)
         );

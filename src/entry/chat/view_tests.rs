@@ -90,7 +90,7 @@ Let me look.
       rm -r build
       # ^[[2Jhidden
     it deletes files (ask)
-    [o]nce  [s]ession  [a]lways: rm -r build  [d]eny   (1 m 00 s; silence is no)
+    [o]nce  [s]ession  [a]lways (or 30m, 5x): rm -r build  [d]eny   (1 m 00 s; silence waits)
   ✗ terminal  1.2 s
 The file says:
   ! compressed the context

@@ -108,6 +108,7 @@ fn opened() -> SessionOpened {
         profile: "default".to_owned(),
         chat: chat(),
         cwd: "/".to_owned(),
+        environment: "local".to_owned(),
         herm_version: env!("CARGO_PKG_VERSION").to_owned(),
     }
 }

@@ -105,5 +105,5 @@ fn status(ending: Ending) -> ToolStatus {
 fn result(status: ToolStatus, report: &Report<'_>, full: Option<std::path::PathBuf>) -> ToolResult {
     let shown = serde_json::to_string(report)
         .unwrap_or_else(|error| format!(r#"{{"output":"","exit_code":-1,"error":"unreportable: {error}"}}"#));
-    ToolResult { status, shown, full }
+    ToolResult { full, ..ToolResult::text(status, shown) }
 }

@@ -13,15 +13,16 @@ use std::time::Duration;
 
 use herm::approval::Verdict;
 use herm::context::Plain;
+use herm::effects::Answer;
 use herm::providers::{BoxFuture, Deadlines, LoadedMessage, Provider};
 use herm::runtime::{
-    ApprovalQuestion, Clock, Error, Models, People, Ports, PromptSource, Sessions, TokioClock, Watch,
+    ApprovalQuestion, Clock, Error, Grants, Models, People, Ports, PromptSource, Sessions, TokioClock, Watch,
 };
 use herm::tools::{OutputLimits, Services, Tool};
 use herm_replay::log::{self, Log};
 use herm_replay::reducer::{SessionState, evolve};
 use herm_schema::events::*;
-use herm_schema::{CallRef, Micros, Recorded, SessionId, StreamPos};
+use herm_schema::{CallRef, Micros, Recorded, SessionId, StreamId, StreamKind, StreamPos};
 
 pub use model::{Reply, ScriptedModel, Trouble, call, say};
 pub use platform::{RecordingPlatform, Seen, SendTrouble};
@@ -118,6 +119,7 @@ impl World {
             services: Arc::new(NoServices(log.clone())),
             limits: OutputLimits::default(),
             judge: Arc::new(judge),
+            grants: Arc::new(Grants::new(log.clone(), StreamId::named(StreamKind::Profile, "default"))),
             people: Arc::new(ScriptedPeople(self.decision)),
             prompt: Arc::new(FixedPrompt),
             engine: Arc::new(Plain),
@@ -206,6 +208,7 @@ pub fn opened() -> SessionOpened {
         profile: "default".into(),
         chat: chat(),
         cwd: "/work".into(),
+        environment: "local".into(),
         herm_version: "test".into(),
     }
 }
@@ -268,6 +271,7 @@ pub fn policy() -> Policy {
         },
         busy: BusyPolicy::Queue,
         approvals: ApprovalMode::Manual,
+        scene: Scene::Terminal,
         delivery: DeliveryPolicy::AtLeastOnce,
         reducer_version: herm_replay::reducer::decide::REDUCER_VERSION,
     }
@@ -285,10 +289,13 @@ impl Models for OneModel {
 struct ScriptedPeople(Decision);
 
 impl People for ScriptedPeople {
-    fn approve<'a>(&'a self, _: &'a ApprovalQuestion) -> BoxFuture<'a, Decision> {
+    fn approve<'a>(&'a self, _: &'a ApprovalQuestion) -> BoxFuture<'a, Answer> {
         Box::pin(async {
             tokio::time::sleep(Duration::from_secs(5)).await;
-            self.0
+            match self.0 {
+                Decision::Expired => Answer::silence(),
+                decision => Answer::here(decision),
+            }
         })
     }
 }

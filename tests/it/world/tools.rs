@@ -39,7 +39,7 @@ impl ScriptedTool {
         let shown = json!({"done": self.name, "n": arguments.get("n"), "output": "x".repeat(size)});
         let failed = word(arguments) == "fail";
         let status = if failed { ToolStatus::Failed } else { ToolStatus::Succeeded };
-        ToolResult { status, shown: shown.to_string(), full: None }
+        ToolResult::text(status, shown.to_string())
     }
 
     fn take_effect(&self, context: &ToolContext) {
@@ -83,10 +83,8 @@ impl Tool for ScriptedTool {
         Box::pin(async move {
             let takes_ms = arguments.get("takes_ms").and_then(Value::as_u64).unwrap_or(1_000);
             let half = Duration::from_millis(takes_ms / 2);
-            let interrupted = |shown: &str| ToolResult {
-                status: ToolStatus::Interrupted,
-                shown: json!({ "error": shown }).to_string(),
-                full: None,
+            let interrupted = |shown: &str| {
+                ToolResult::text(ToolStatus::Interrupted, json!({ "error": shown }).to_string())
             };
             tokio::select! {
                 biased;

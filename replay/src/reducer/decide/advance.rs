@@ -129,7 +129,10 @@ fn compress(state: &SessionState, turn: &Turn, policy: &CompressionPolicy) -> Op
         CompressionTrigger::ProviderOverflow
     } else if !estimate::wants_compression(state, policy) {
         return None;
-    } else if matches!(state.view.last(), Some(Entry { body: Body::Result { .. }, .. })) {
+    } else if matches!(
+        state.view.last().map(|entry| &entry.body),
+        Some(Body::Result { .. } | Body::Late { .. })
+    ) {
         CompressionTrigger::AfterTools
     } else if turn.totals.iterations == 0 {
         CompressionTrigger::Preflight

@@ -69,6 +69,12 @@ pub fn steer(state: &SessionState, steer: SteerReceived) -> Result<Vec<Event>, R
     }
 }
 
+/// What herm has to say waits for its own turn.
+pub fn notice(state: &SessionState, notice: NoticeReceived) -> Result<Vec<Event>, Rejection> {
+    admit(state, &notice.text)?;
+    Ok(vec![notice.into()])
+}
+
 /// Ends the turn now: what runs is stopped, what has not begun does not begin.
 pub fn interrupt(
     state: &SessionState,

@@ -23,7 +23,7 @@ use super::state::*;
 pub use inbound::MESSAGE_BYTES_MAX;
 
 /// The version of these decisions, recorded with each session's settings.
-pub const REDUCER_VERSION: u32 = 2;
+pub const REDUCER_VERSION: u32 = 3;
 
 /// The events that follow from `command`; never none.
 ///
@@ -52,7 +52,11 @@ pub fn decide(state: &SessionState, command: Command, stamp: Stamp) -> Result<Ve
         Command::ModelFailed { intent, failure } => model::failed(state, intent, failure, &stamp),
         Command::Compressed { intent, result } => advance::compressed(state, intent, result),
         Command::CallPrepared { call, verdict } => tool::prepared(state, call, verdict),
-        Command::ApprovalAnswered { request, decision, by } => tool::approval(state, request, decision, by),
+        Command::ApprovalAnswered { request, decision, by, answerer } => {
+            tool::approval(state, tool::Answer { request, decision, by, answerer })
+        }
+        Command::Notice(notice) => inbound::notice(state, notice),
+        Command::Record(fact) => tool::fact(state, fact),
         Command::ToolFinished { intent, outcome } => tool::finished(state, intent, outcome),
         Command::ToolInDoubt { intent } => tool::in_doubt(state, intent, super::notices::IN_DOUBT),
         Command::DeliveryPrepared { chunks, keyed } => delivery::prepared(state, chunks, keyed),

@@ -129,7 +129,9 @@ fn without(state: &SessionState, class: FailureClass) -> Option<FailureAction> {
         }
         FailureClass::LlamaCppGrammarPattern => strip(Stripped::SchemaPatterns, left.schema_patterns),
         FailureClass::OauthLongContextBetaForbidden => strip(Stripped::LongContext, left.long_context),
-        FailureClass::MultimodalToolContentUnsupported => strip(Stripped::ToolImages, left.tool_images),
+        FailureClass::MultimodalToolContentUnsupported => {
+            strip(Stripped::ToolImages, left.tool_images || !has_images(state, true))
+        }
         FailureClass::ImageTooLarge => smaller_images(state),
         _ => None,
     }
@@ -138,14 +140,21 @@ fn without(state: &SessionState, class: FailureClass) -> Option<FailureAction> {
 /// The next smaller size of images, where there are any and there is one: pictures are most of what is
 /// large, and making them smaller loses nothing of what was said.
 fn smaller_images(state: &SessionState) -> Option<FailureAction> {
-    let image = |file: &Attachment| file.media_type.starts_with("image/");
-    let any = state.view.iter().any(|entry| match &entry.body {
-        Body::User { attachments, .. } => attachments.iter().any(image),
-        _ => false,
-    });
+    let any = has_images(state, false);
     let now = state.without.image_side_px_max.unwrap_or(u32::MAX);
     let side_px_max = IMAGE_SIDES_PX.into_iter().find(|side| any && *side < now)?;
     Some(FailureAction::ShrinkImages { side_px_max })
+}
+
+/// Whether a request holds pictures: those of tools only, or any.
+fn has_images(state: &SessionState, of_tools: bool) -> bool {
+    let image = |file: &Attachment| file.media_type.starts_with("image/");
+    let sent = !state.without.tool_images;
+    state.view.iter().any(|entry| match &entry.body {
+        Body::User { attachments, .. } => !of_tools && attachments.iter().any(image),
+        Body::Result { images, .. } | Body::Late { images, .. } => sent && images.iter().any(image),
+        Body::Assistant { .. } | Body::Summary { .. } => false,
+    })
 }
 
 /// The newest answer with reasoning items.

@@ -93,8 +93,9 @@ pub fn fault(
             events.extend(unknown.unwrap_or_default());
         }
         (EffectId::AskApproval(request), Phase::Tools(_)) => {
-            let expired = tool::approval(state, request, Decision::Expired, DecidedBy::Silence);
-            events.extend(expired.unwrap_or_default());
+            let (decision, by) = (Decision::Expired, DecidedBy::Undelivered);
+            let expired = tool::Answer { request, decision, by, answerer: None };
+            events.extend(tool::approval(state, expired).unwrap_or_default());
         }
         _ => {}
     }

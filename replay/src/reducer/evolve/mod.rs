@@ -14,6 +14,7 @@ mod turn;
 use herm_schema::events::*;
 use herm_schema::{Event, Recorded, SessionId, StreamPos};
 
+use super::notices;
 use super::state::*;
 
 /// Folds one event into the state.
@@ -36,11 +37,12 @@ pub fn evolve(state: &mut SessionState, recorded: &Recorded) {
         Event::SessionEnded(event) => state.ended = Some(event.reason),
         Event::SessionTitled(event) => state.title = Some(event.title.clone()),
         Event::MessageReceived(event) => {
-            state.queue.push_back(Queued {
-                at: at.pos,
-                text: event.text.clone(),
-                attachments: event.attachments.clone(),
-            });
+            let (text, attachments) = (event.text.clone(), event.attachments.clone());
+            let what = Waiting::Message { text, attachments };
+            state.queue.push_back(Queued { at: at.pos, what });
+        }
+        Event::NoticeReceived(event) => {
+            state.queue.push_back(Queued::text(at.pos, notices::notice(event)));
         }
         Event::SteerReceived(event) => turn::steered(state, at, &event.text),
         Event::RedirectReceived(event) => turn::redirected(state, at, &event.text),
@@ -65,11 +67,18 @@ pub fn evolve(state: &mut SessionState, recorded: &Recorded) {
         Event::ToolCallSkipped(event) => tool::skipped(state, at, event),
         Event::ToolCallInDoubt(event) => tool::in_doubt(state, at, event),
         Event::ApprovalRequested(event) => tool::asked(state, at, event),
-        Event::ApprovalDecided(event) => tool::decided(state, event),
-        Event::CommandBlocked(_) => {}
-        Event::ApprovalGranted(event) => {
-            state.grants.push((event.tool.clone(), event.pattern.clone()));
+        Event::ApprovalDecided(event) => tool::decided(state, at, event),
+        Event::CommandBlocked(_) | Event::ApprovalJudged(_) => {}
+        // In the stream of the profile; a session has none.
+        Event::ApprovalGranted(_) | Event::ApprovalUsed(_) | Event::ApprovalRevoked(_) => {}
+        Event::CheckpointTaken(event) => {
+            if let Some(turn) = &mut state.turn {
+                turn.checkpoints.push(event.directory.clone());
+            }
         }
+        Event::CheckpointRestored(_) => {}
+        Event::ProcessStarted(event) => tool::process_started(state, event),
+        Event::ProcessEnded(event) => state.processes.retain(|process| process.name != event.process),
         Event::CompressionStarted(event) => context::started(state, at, event),
         Event::CompressionFinished(event) => context::finished(state, at, event),
         Event::CompressionFailed(event) => context::failed(state, event),

@@ -121,7 +121,7 @@ fn begin_batch(state: &mut SessionState, at: Placed, message: &AssistantMessage)
         segment,
         status: CallStatus::Ready { approved: false },
     });
-    let batch = Batch { message: at.pos, calls: calls.collect() };
+    let batch = Batch { message: at.pos, calls: calls.collect(), late: false };
     if let Some(turn) = &mut state.turn {
         turn.phase = Phase::Tools(batch);
     }

@@ -20,29 +20,70 @@ pub fn asked(state: &mut SessionState, at: Placed, event: &ApprovalRequested) {
         call.status = CallStatus::Asked {
             request: at.pos,
             position: at.position,
-            tool: event.tool.clone(),
-            subject: event.subject.clone(),
-            reason: event.reason.clone(),
-            pattern: event.pattern.clone(),
+            question: Asked {
+                tool: event.tool.clone(),
+                subject: event.subject.clone(),
+                reason: event.reason.clone(),
+                pattern: event.pattern.clone(),
+                target: event.target.clone(),
+            },
         };
     }
 }
 
-/// A yes lets the call be looked at again, and may cover others; what a no or silence means for
-/// the model is said by the `ToolCallSkipped` that follows.
-pub fn decided(state: &mut SessionState, event: &ApprovalDecided) {
-    let Decision::Allowed { scope } = event.decision else {
-        return;
+pub fn process_started(state: &mut SessionState, event: &ProcessStarted) {
+    state.processes.push(Process {
+        name: event.process.clone(),
+        command: event.command.clone(),
+        notify: event.notify,
+        call: event.call,
+    });
+}
+
+/// A yes lets the call be looked at again, and may cover others; silence parks it. What a no or
+/// silence means for the model is said by the `ToolCallSkipped` that follows.
+pub fn decided(state: &mut SessionState, at: Placed, event: &ApprovalDecided) {
+    let Some(call) = call_mut(state, event.call).filter(|call| call.asked_at(event.request)) else {
+        return decided_late(state, at, event);
     };
-    let Some(call) = call_mut(state, event.call) else {
+    let Decision::Allowed { scope } = event.decision else {
+        if let (Decision::Expired, CallStatus::Asked { question, .. }) = (event.decision, &call.status) {
+            let (asked, question) = (call.asked.clone(), question.clone());
+            park(state, Parked { request: event.request, call: event.call, asked, question });
+        }
         return;
     };
     let approved = CallStatus::Ready { approved: true };
-    if let CallStatus::Asked { tool, pattern, .. } = std::mem::replace(&mut call.status, approved) {
-        let grant = (tool, pattern);
-        if scope != GrantScope::Once && !state.grants.contains(&grant) {
-            state.grants.push(grant);
-        }
+    if let CallStatus::Asked { question, .. } = std::mem::replace(&mut call.status, approved) {
+        grant(state, scope, question);
+    }
+}
+
+fn park(state: &mut SessionState, parked: Parked) {
+    if state.parked.len() >= PARKED_MAX {
+        state.parked.remove(0);
+    }
+    state.parked.push(parked);
+}
+
+/// A call whose turn went on without it gets a turn of its own.
+fn decided_late(state: &mut SessionState, at: Placed, event: &ApprovalDecided) {
+    let Some(index) = state.parked.iter().position(|parked| parked.request == event.request) else {
+        return;
+    };
+    let Parked { call, asked, question, .. } = state.parked.remove(index);
+    if let Decision::Allowed { scope } = event.decision {
+        grant(state, scope, question);
+        state.queue.push_back(Queued { at: at.pos, what: Waiting::Call { call, asked } });
+    }
+}
+
+/// Only what holds for the session; longer ones stand in the stream of the profile.
+fn grant(state: &mut SessionState, scope: GrantScope, question: Asked) {
+    let Asked { tool, pattern, target, .. } = question;
+    let grant = Grant { tool, pattern, target };
+    if scope == GrantScope::Session && !state.grants.contains(&grant) {
+        state.grants.push(grant);
     }
 }
 
@@ -76,7 +117,20 @@ pub fn finished(state: &mut SessionState, at: Placed, event: &ToolCallFinished) 
             }
         }
     }
-    end(state, at, event.call, event.shown.clone(), notes);
+    end(state, at, event.call, Shown { text: event.shown.clone(), images: event.images.clone(), notes });
+}
+
+/// What a call came to, as the model sees it.
+struct Shown {
+    text: Text,
+    images: Vec<Attachment>,
+    notes: Vec<String>,
+}
+
+impl Shown {
+    fn text(text: &str) -> Self {
+        Self { text: Text::Inline(text.to_owned()), images: Vec::new(), notes: Vec::new() }
+    }
 }
 
 fn trace_of(call: &CallState, event: &ToolCallFinished) -> CallTrace {
@@ -98,7 +152,7 @@ fn trace_of(call: &CallState, event: &ToolCallFinished) -> CallTrace {
 }
 
 pub fn skipped(state: &mut SessionState, at: Placed, event: &ToolCallSkipped) {
-    end(state, at, event.call, Text::Inline(event.shown.clone()), Vec::new());
+    end(state, at, event.call, Shown::text(&event.shown));
     let Some(turn) = &mut state.turn else {
         return;
     };
@@ -113,19 +167,25 @@ pub fn skipped(state: &mut SessionState, at: Placed, event: &ToolCallSkipped) {
 }
 
 pub fn in_doubt(state: &mut SessionState, at: Placed, event: &ToolCallInDoubt) {
-    end(state, at, event.call, Text::Inline(event.shown.clone()), Vec::new());
+    end(state, at, event.call, Shown::text(&event.shown));
 }
 
 /// The call has its result. Results stand in the order of their calls, not of their arrival.
-fn end(state: &mut SessionState, at: Placed, call: CallRef, shown: Text, notes: Vec<String>) {
+fn end(state: &mut SessionState, at: Placed, call: CallRef, shown: Shown) {
     let Some(entry) = call_mut(state, call) else {
         return;
     };
     entry.status = CallStatus::Done;
-    let body = Body::Result { call, shown, notes };
+    let asked = entry.asked.clone();
+    let Shown { text: shown, images, notes } = shown;
+    if let Some(Phase::Tools(Batch { late: true, .. })) = state.turn.as_ref().map(|turn| &turn.phase) {
+        state.view.push(Entry { at: at.pos, body: Body::Late { asked, shown, images } });
+        return finish_batch(state);
+    }
+    let body = Body::Result { call, shown, images, notes };
     let before = |entry: &Entry| match &entry.body {
         Body::Result { call: other, .. } => other.message != call.message || other.index < call.index,
-        Body::User { .. } | Body::Assistant { .. } | Body::Summary { .. } => true,
+        Body::User { .. } | Body::Assistant { .. } | Body::Summary { .. } | Body::Late { .. } => true,
     };
     let index = state.view.iter().rposition(before).map_or(0, |index| index + 1);
     state.view.insert(index, Entry { at: at.pos, body });
@@ -140,14 +200,15 @@ fn finish_batch(state: &mut SessionState) {
     if batch.calls.iter().any(|call| call.status != CallStatus::Done) {
         return;
     }
+    let late = batch.late;
     let refunds = batch
         .calls
         .iter()
         .all(|call| state.tool(&call.asked.name).is_some_and(|tool| tool.refunds_iteration));
     if let Some(turn) = &mut state.turn {
         turn.phase = Phase::Gate;
-        turn.unsent_result = true;
-        if refunds {
+        turn.unsent_result = !late;
+        if refunds && !late {
             turn.budget_used = turn.budget_used.saturating_sub(1);
         }
     }

@@ -9,9 +9,6 @@ use crate::reducer::state::*;
 
 pub fn started(state: &mut SessionState, at: Placed, event: &TurnStarted) {
     state.turns = at.turn.map_or(state.turns.saturating_add(1), |turn| turn.0);
-    for inbound in &event.inbound {
-        take_queued(state, *inbound);
-    }
     state.turn = Some(Turn {
         id: herm_schema::TurnId(state.turns),
         started_at: at.time,
@@ -37,18 +34,29 @@ pub fn started(state: &mut SessionState, at: Placed, event: &TurnStarted) {
         failed_keys: Vec::new(),
         first_failure: None,
         history: Vec::new(),
+        checkpoints: Vec::new(),
     });
+    for inbound in &event.inbound {
+        take_queued(state, *inbound);
+    }
 }
 
 fn take_queued(state: &mut SessionState, inbound: StreamPos) {
     let Some(index) = state.queue.iter().position(|queued| queued.at == inbound) else {
         return;
     };
-    if let Some(queued) = state.queue.remove(index) {
-        state.view.push(Entry {
-            at: queued.at,
-            body: Body::User { text: queued.text, attachments: queued.attachments },
-        });
+    match state.queue.remove(index).map(|queued| queued.what) {
+        Some(Waiting::Message { text, attachments }) => {
+            state.view.push(Entry { at: inbound, body: Body::User { text, attachments } });
+        }
+        Some(Waiting::Call { call, asked }) => {
+            if let Some(turn) = &mut state.turn {
+                let status = CallStatus::Ready { approved: true };
+                let calls = vec![CallState { call, asked, segment: 0, status }];
+                turn.phase = Phase::Tools(Batch { message: call.message, calls, late: true });
+            }
+        }
+        None => {}
     }
 }
 
@@ -60,7 +68,7 @@ pub fn ended(state: &mut SessionState, at: Placed, event: &TurnEnded) {
     let answered = state.view.last().is_none_or(|entry| match &entry.body {
         Body::Assistant { message, cut } => message.calls.is_empty() && !cut,
         Body::Summary { .. } => true,
-        Body::User { .. } | Body::Result { .. } => false,
+        Body::User { .. } | Body::Result { .. } | Body::Late { .. } => false,
     });
     if !answered {
         let text = notices::unanswered(event.reason);
@@ -68,14 +76,14 @@ pub fn ended(state: &mut SessionState, at: Placed, event: &TurnEnded) {
         state.view.push(Entry { at: at.pos, body: Body::Assistant { message, cut: false } });
     }
     let steers = turn.notes.into_iter().filter(|note| note.steer);
-    state.queue.extend(steers.map(|note| Queued { at: note.at, text: note.text, attachments: Vec::new() }));
+    state.queue.extend(steers.map(|note| Queued::text(note.at, note.text)));
     state.last_exit = Some(event.reason);
 }
 
 pub fn steered(state: &mut SessionState, at: Placed, text: &str) {
     match &mut state.turn {
         Some(turn) => turn.notes.push(TurnNote { at: at.pos, text: text.to_owned(), steer: true }),
-        None => state.queue.push_back(Queued { at: at.pos, text: text.to_owned(), attachments: Vec::new() }),
+        None => state.queue.push_back(Queued::text(at.pos, text)),
     }
 }
 
