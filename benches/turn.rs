@@ -29,13 +29,13 @@ use herm::providers::dialects::chat_completions::ChatCompletions;
 use herm::providers::http::HttpProvider;
 use herm::providers::http::auth;
 use herm::providers::{BoxFuture, Deadlines, LoadedMessage, LoadedRequest, Provider};
-use herm::runtime::{Models, Ports, PromptSource, SessionHandle, Sessions, Silent, SystemClock};
+use herm::runtime::{Grants, Models, Ports, PromptSource, SessionHandle, Sessions, Silent, SystemClock};
 use herm::tools::{OutputLimits, Services, definitions, table as tools};
 use herm_replay::log::segments::Options;
 use herm_replay::log::{Log, SegmentLog};
 use herm_replay::reducer::SessionState;
-use herm_schema::SessionId;
 use herm_schema::events::ModelChoice;
+use herm_schema::{SessionId, StreamId, StreamKind};
 use support::sessions::{message, model, opened, policy};
 use support::{cpu, micros, row, size, table};
 
@@ -173,7 +173,7 @@ fn ports(home: &Path, base_url: &str) -> Ports {
     let provider =
         HttpProvider::new(base_url, Arc::new(auth::Nothing), Arc::new(ChatCompletions::default())).unwrap();
     let redactor = Redactor::new(["a secret that is nowhere"]);
-    let loaded = Arc::clone(&log);
+    let (loaded, granted) = (Arc::clone(&log), Arc::clone(&log));
     Ports {
         log: Arc::clone(&log),
         clock: Arc::new(SystemClock),
@@ -183,7 +183,10 @@ fn ports(home: &Path, base_url: &str) -> Ports {
         services: Arc::new(Nothing(log)),
         limits: OutputLimits::default(),
         judge: Arc::new(|_, _, _| Verdict::Allow),
+        grants: Arc::new(Grants::new(Arc::clone(&granted), StreamId::named(StreamKind::Profile, "default"))),
         people: Arc::new(Silent),
+        checkpoints: None,
+        hooks: Arc::default(),
         prompt: Arc::new(Prompt { soul: home.join("SOUL.md") }),
         engine: Arc::new(Plain),
         platform: Arc::new(Ear),

@@ -20,7 +20,9 @@ pub mod providers;
 pub mod tools;
 
 pub mod approval;
+pub mod checkpoints;
 pub mod environments;
+pub mod hooks;
 
 pub mod context;
 

@@ -212,6 +212,20 @@ keys! {
     ALLOWLIST "command_allowlist" Kind::List, "[]", "HERM_COMMAND_ALLOWLIST",
         "What is always approved, as the approval question names it.";
 
+    HOOKS "hooks" Kind::Mapping, "{}", "HERM_HOOKS",
+        "Programs of your own that hear of tool calls: `pre_tool_call` and `post_tool_call`, each a list of command lines or of mappings with `command`, `tools` (names, `*` for anything), `timeout` in seconds. They read one JSON object; one before a call forbids it by exit status 2 or by printing `{\"decision\": \"block\", \"reason\": …}`, and changes its arguments by printing `{\"arguments\": {…}}`.";
+
+    CHECKPOINTS "checkpoints.enabled" Kind::Bool, "true", "HERM_CHECKPOINTS",
+        "Whether a directory is kept before a turn first changes it, so that `/rollback` can put it back. Needs git.";
+    SNAPSHOTS_MAX "checkpoints.max_snapshots" Kind::Integer { min: 1, max: 1_000 }, "20", "HERM_CHECKPOINTS_MAX_SNAPSHOTS",
+        "Checkpoints of one directory that are kept.";
+    CHECKPOINT_TOTAL_MB "checkpoints.max_total_size_mb" POSITIVE, "500", "HERM_CHECKPOINTS_MAX_TOTAL_SIZE_MB",
+        "Megabytes of a directory above which no checkpoint of it is taken.";
+    CHECKPOINT_FILE_MB "checkpoints.max_file_size_mb" POSITIVE, "10", "HERM_CHECKPOINTS_MAX_FILE_SIZE_MB",
+        "Megabytes of a file above which it is left out.";
+    CHECKPOINT_DAYS "checkpoints.retention_days" Kind::Integer { min: 0, max: 36_500 }, "7", "HERM_CHECKPOINTS_RETENTION_DAYS",
+        "Days after which a checkpoint goes, once a day. Zero: never.";
+
     REDACT "security.redact_secrets" Kind::Bool, "true", "HERM_REDACT_SECRETS",
         "Whether known secrets are taken out of what is recorded, sent and shown.";
     UNSAFE_FILE_SYSTEM "security.allow_unsafe_file_system" Kind::Bool, "false", "HERM_ALLOW_UNSAFE_FILE_SYSTEM",

@@ -10,6 +10,7 @@ use herm_schema::events::{
 
 use super::keys::{self, Key};
 use super::{Home, Secret, Settings, Value};
+use crate::checkpoints;
 
 /// The configuration of one start of herm.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,6 +35,9 @@ pub struct Config {
     pub busy: BusyPolicy,
     pub display: Display,
     pub approvals: ApprovalConfig,
+    pub checkpoints: Option<CheckpointConfig>,
+    /// As they are written.
+    pub hooks: serde_json::Value,
     pub security: Security,
     pub delivery: DeliveryPolicy,
     pub spending: SpendingPolicy,
@@ -94,6 +98,13 @@ pub struct ApprovalConfig {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CheckpointConfig {
+    pub limits: checkpoints::Limits,
+    /// How long one is kept; `None` is for ever.
+    pub retention: Option<Duration>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Security {
     pub redact_secrets: bool,
     pub allow_unsafe_file_system: bool,
@@ -146,6 +157,18 @@ impl Config {
                 timeout: read.seconds(&keys::APPROVALS_TIMEOUT),
                 allowlist: read.list(&keys::ALLOWLIST),
             },
+            checkpoints: read.yes(&keys::CHECKPOINTS).then(|| CheckpointConfig {
+                limits: checkpoints::Limits {
+                    snapshots_max: read.size(&keys::SNAPSHOTS_MAX),
+                    total_bytes_max: read.integer(&keys::CHECKPOINT_TOTAL_MB) << 20,
+                    file_bytes_max: read.integer(&keys::CHECKPOINT_FILE_MB) << 20,
+                    ..checkpoints::Limits::default()
+                },
+                retention: Some(read.integer(&keys::CHECKPOINT_DAYS))
+                    .filter(|days| *days > 0)
+                    .map(|days| Duration::from_secs(days * 86_400)),
+            }),
+            hooks: read.tree(&keys::HOOKS),
             security: Security {
                 redact_secrets: read.yes(&keys::REDACT),
                 allow_unsafe_file_system: read.yes(&keys::UNSAFE_FILE_SYSTEM),

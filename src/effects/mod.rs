@@ -7,6 +7,7 @@ mod ask_approval;
 mod auxiliary;
 mod build_prompt;
 mod call_model;
+mod checkpoint;
 mod deliver;
 mod images;
 mod load;

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::{Outcome, Run, Task, smart_judge};
 use crate::approval::Verdict;
+use crate::hooks::{self, Caller, Word};
 use crate::runtime::grants::{Asked, Use};
 use crate::tools::arguments;
 
@@ -50,6 +51,22 @@ async fn look(sight: &Sight, run: &Run) -> Result<Prepared, herm_replay::log::Er
     let value = match arguments::prepare(&tool.parameters(), &asked.arguments.0) {
         Ok(value) => value,
         Err(why) => return invalid(&why),
+    };
+    let about = hooks::About {
+        session: run.session.to_string(),
+        tool: &asked.name,
+        arguments: &value,
+        cwd: &sight.cwd,
+        caller: Caller::Model,
+    };
+    let value = match ports.hooks.before(&about).await {
+        Word::Forbidden(why) => return Ok(Prepared::Veto { why: (ports.redact)(&why) }),
+        Word::Go(changed) if changed == value => value,
+        // What a hook wrote is checked as if the model had.
+        Word::Go(changed) => match arguments::prepare(&tool.parameters(), &changed.to_string()) {
+            Ok(value) => value,
+            Err(why) => return invalid(&format!("A hook changed the arguments: {why}")),
+        },
     };
     let allowed = Prepared::Run { arguments: JsonText(canonical::to_string(&value)) };
     if !tool.facts().judged {

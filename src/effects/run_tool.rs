@@ -9,9 +9,11 @@ use herm_replay::reducer::state::CallStatus;
 use herm_replay::reducer::{Command, SessionState, notices};
 use herm_schema::events::{Attachment, EffectClass, ToolStatus};
 use herm_schema::{CallRef, StreamPos, Text};
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::{Outcome, Run, Task, spool};
+use super::{Outcome, Run, Task, checkpoint, spool};
+use crate::hooks::{self, Caller};
 use crate::tools::{Image, Recovered, Tool, ToolContext, ToolResult};
 
 /// Results above this size are blobs, in bytes.
@@ -27,6 +29,7 @@ pub fn run(intent: StreamPos, call: CallRef, state: &SessionState, run: Run) -> 
         _ => None,
     });
     let cwd = state.opened.as_ref().map(|opened| PathBuf::from(&opened.cwd)).unwrap_or_default();
+    let taken = checkpoint::taken(state);
     Box::pin(async move {
         let Some((name, arguments, effect)) = found else {
             return Outcome::Cancelled;
@@ -35,7 +38,12 @@ pub fn run(intent: StreamPos, call: CallRef, state: &SessionState, run: Run) -> 
         let Some(tool) = run.ports.tools.iter().find(|tool| tool.facts().name == name) else {
             return Outcome::Command(Command::ToolInDoubt { intent });
         };
-        let arguments = serde_json::from_str(&arguments).unwrap_or_default();
+        let arguments: Value = serde_json::from_str(&arguments).unwrap_or_default();
+        if !run.inherited {
+            let (facts, cwd) = (tool.facts(), context.cwd.as_path());
+            let about = checkpoint::About { call, facts: &facts, arguments: &arguments, cwd, taken: &taken };
+            checkpoint::before(&run, about).await;
+        }
         let begun = Instant::now();
         let found = tokio::select! {
             biased;
@@ -53,12 +61,32 @@ pub fn run(intent: StreamPos, call: CallRef, state: &SessionState, run: Run) -> 
                 return Outcome::Command(Command::ToolInDoubt { intent });
             }
         };
+        if !run.ports.hooks.after.is_empty() {
+            let about = hooks::About {
+                session: run.session.to_string(),
+                tool: &name,
+                arguments: &arguments,
+                cwd: &context.cwd,
+                caller: Caller::Model,
+            };
+            run.ports.hooks.after(&about, told(&run, &result, recovered));
+        }
         let elapsed_us = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX);
         match keep(&run, &context.spool, result, recovered, elapsed_us) {
             Ok(outcome) => Outcome::Command(Command::ToolFinished { intent, outcome }),
             Err(error) => Outcome::Fault(error.to_string()),
         }
     })
+}
+
+/// What hooks hear of a result.
+fn told(run: &Run, result: &ToolResult, recovered: bool) -> Value {
+    let status = match result.status {
+        ToolStatus::Succeeded => "succeeded",
+        ToolStatus::Failed => "failed",
+        ToolStatus::Interrupted => "interrupted",
+    };
+    json!({"status": status, "shown": (run.ports.redact)(&result.shown), "recovered": recovered})
 }
 
 /// Ends when a tool has been told to stop and has not.
@@ -80,7 +108,7 @@ enum Found {
 /// The table of effect classes: what may be done about a call that was begun before a restart.
 async fn outcome(
     tool: &dyn Tool,
-    arguments: &serde_json::Value,
+    arguments: &Value,
     effect: EffectClass,
     context: &ToolContext,
     inherited: bool,

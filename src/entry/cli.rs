@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use super::{
-    Exit, Failure, Out, Start, approvals, auth, chat, completions, config, doctor, explain, export, log,
-    model, projections, replay, search, sessions, usage,
+    Exit, Failure, Out, Start, approvals, auth, chat, checkpoints, completions, config, doctor, explain,
+    export, log, model, projections, replay, search, sessions, usage,
 };
 
 /// An always-on AI agent that sets everything it does in stone.
@@ -44,6 +44,7 @@ pub enum Command {
     Model(model::Model),
     Auth(auth::Auth),
     Approvals(approvals::Approvals),
+    Checkpoints(checkpoints::CheckpointsCommand),
     Doctor(doctor::Doctor),
     Explain(explain::Explain),
     Log(log::LogCommand),
@@ -67,6 +68,7 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Search(arguments) => search::run(&arguments, &start, &mut out),
         Command::Model(arguments) => model::run(&arguments, &start, &mut out),
         Command::Auth(arguments) => auth::run(&arguments, &start, &mut out),
+        Command::Checkpoints(arguments) => checkpoints::run(&arguments, &start, &mut out),
         Command::Approvals(arguments) => approvals::run(&arguments, &start, &mut out),
         Command::Config(arguments) => config::run(&arguments, &start, &mut out),
         Command::Doctor(arguments) => doctor::run(&arguments, &start, &mut out),

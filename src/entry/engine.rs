@@ -14,10 +14,12 @@ use super::model_table::{Models, models};
 use super::witness::Known;
 use super::{Exit, Failure};
 use crate::approval::{self, Verdict};
+use crate::checkpoints::Checkpoints;
 use crate::config::{Home, Loaded, Secret};
 use crate::context::{Plain, Prompt};
 use crate::effects::profile_stream;
 use crate::environments::{Local, VariablePolicy};
+use crate::hooks::Hooks;
 use crate::platforms::Platform;
 use crate::providers::catalog::Catalogue;
 use crate::providers::credentials::Store;
@@ -51,6 +53,7 @@ pub struct Engine {
     pub policy: Policy,
     pub models: Arc<ModelTable>,
     pub grants: Arc<Grants>,
+    pub checkpoints: Option<Arc<Checkpoints>>,
     /// Why this model is called.
     pub why: String,
     /// What is configured and cannot be had; worth a word, and no more.
@@ -69,10 +72,11 @@ impl Engine {
         let log: Arc<dyn Log> = Arc::new(SegmentLog::open(options)?);
         let views = Arc::new(Views::open(Arc::clone(&log), &loaded.home.index_dir()));
         let Models { table, policy, why, problems } = models(loaded, &log, &views).await?;
-        let ports = ports(loaded, &log, &views, Arc::clone(&table), front);
+        let ports = ports(loaded, &log, &views, Arc::clone(&table), front)?;
+        let checkpoints = ports.checkpoints.clone();
         let grants = Arc::clone(&ports.grants);
         let sessions = Sessions::new(Arc::new(ports));
-        Ok(Self { log, views, sessions, models: table, grants, policy, why, problems })
+        Ok(Self { log, views, sessions, models: table, grants, checkpoints, policy, why, problems })
     }
 
     /// The newest session of this home, if there is one.
@@ -154,14 +158,16 @@ fn ports(
     views: &Arc<Views>,
     models: Arc<ModelTable>,
     front: Front,
-) -> Ports {
+) -> Result<Ports, Failure> {
     let config = &loaded.config;
+    let hooks = Hooks::of(&config.hooks)
+        .map_err(|error| Failure::new(Exit::Config, error).hint("herm config explain hooks"))?;
     let remove = loaded.environment.dotenv().map(|(name, _)| name.to_owned()).collect();
     let policy = VariablePolicy { remove, passthrough: config.terminal.env_passthrough.clone() };
     let terminal = Terminal::new(Arc::new(Local::new(policy))).with_timeout(config.terminal.timeout);
     let redactor = loaded.redactor.clone();
     let (from_views, from_log) = (Arc::clone(views), Arc::clone(log));
-    Ports {
+    Ok(Ports {
         log: Arc::clone(log),
         clock: Arc::new(SystemClock),
         models,
@@ -176,6 +182,8 @@ fn ports(
         judge: judge(loaded),
         grants: Arc::new(Grants::new(Arc::clone(log), profile_stream(PROFILE))),
         people: front.people,
+        checkpoints: checkpoints(loaded).map(Arc::new),
+        hooks: Arc::new(hooks),
         prompt: Arc::new(Prompt { soul: config.soul_file(&loaded.home) }),
         engine: Arc::new(Plain),
         platform: front.platform,
@@ -186,7 +194,15 @@ fn ports(
         }),
         watch: front.watch,
         home: loaded.home.root().to_owned(),
-    }
+    })
+}
+
+/// The checkpoints of this home; `None` where none are kept.
+pub fn checkpoints(loaded: &Loaded) -> Option<Checkpoints> {
+    let folder = loaded.home.root().join("checkpoints");
+    let person = loaded.environment.get("HOME").map(std::path::PathBuf::from);
+    let limits = loaded.config.checkpoints.as_ref()?.limits;
+    Some(Checkpoints::new(folder, limits, person.as_deref()))
 }
 
 /// The state of a session, from its first event.

@@ -8,6 +8,7 @@
 mod approvals;
 mod auth;
 pub mod chat;
+mod checkpoints;
 pub mod cli;
 mod completions;
 mod config;

@@ -12,8 +12,10 @@ use herm_schema::{Recorded, SessionId, StreamPos};
 
 use super::{Clock, Grants};
 use crate::approval::Verdict;
+use crate::checkpoints::Checkpoints;
 use crate::context::ContextEngine;
 use crate::effects::{Answer, AuxiliaryModel};
+use crate::hooks::Hooks;
 use crate::platforms::Platform;
 use crate::providers::{BoxFuture, Deadlines, Delta, Provider};
 use crate::tools::{OutputLimits, Services, Tool};
@@ -35,6 +37,9 @@ pub struct Ports {
     /// Asked before a person is.
     pub grants: Arc<Grants>,
     pub people: Arc<dyn People>,
+    /// `None` where none are kept.
+    pub checkpoints: Option<Arc<Checkpoints>>,
+    pub hooks: Arc<Hooks>,
     pub prompt: Arc<dyn PromptSource>,
     pub engine: Arc<dyn ContextEngine>,
     pub platform: Arc<dyn Platform>,

@@ -75,6 +75,15 @@ pub fn late(asked: &ToolCall) -> String {
     )
 }
 
+/// Tells the model that files are not what it left.
+pub fn restored(event: &CheckpointRestored) -> String {
+    format!(
+        "[From herm: the user has put `{}` back to an earlier checkpoint; {} files are different now. Read them again \
+         before you rely on what you know of them.]",
+        event.directory, event.files
+    )
+}
+
 /// What herm says to the session of its own accord.
 pub fn notice(event: &NoticeReceived) -> String {
     let what = match event.source {

@@ -17,7 +17,7 @@ use crate::providers::Wanted;
 use crate::runtime::Error;
 
 /// What can be typed besides messages.
-pub const COMMANDS: [SlashCommand; 14] = [
+pub const COMMANDS: [SlashCommand; 15] = [
     SlashCommand { name: "/help", doc: "what can be typed" },
     SlashCommand { name: "/new", doc: "a new session; the old one stays in the log" },
     SlashCommand { name: "/model", doc: "which model answers; with a name, another one from now on" },
@@ -29,6 +29,7 @@ pub const COMMANDS: [SlashCommand; 14] = [
     SlashCommand { name: "/approve", doc: "let a waiting call run: its number, and how far the yes reaches" },
     SlashCommand { name: "/deny", doc: "refuse a waiting call, by its number" },
     SlashCommand { name: "/revoke", doc: "take a lasting yes back, by its number" },
+    SlashCommand { name: "/rollback", doc: "checkpoints of this directory; with a number, put it back" },
     SlashCommand { name: "/stop", doc: "interrupt the running turn" },
     SlashCommand { name: "/session", doc: "which session this is" },
     SlashCommand { name: "/exit", doc: "leave; unfinished work can be resumed" },
@@ -59,6 +60,7 @@ impl Talk<'_> {
             "/approvals" => return self.approvals(view).await,
             "/approve" => return self.approve(rest.trim(), view).await,
             "/deny" => return self.deny(rest.trim(), view).await,
+            "/rollback" => return self.rollback(rest.trim(), view).await,
             "/revoke" => return self.revoke(rest.trim(), view).await,
             // A path is a message; a word that only looks like a command is a slip.
             slip if slip.starts_with('/') && !slip.chars().skip(1).any(|c| c == '/' || c == '.') => {

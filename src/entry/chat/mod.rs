@@ -12,6 +12,7 @@ pub mod files;
 pub mod lines;
 mod link;
 pub mod questions;
+mod rollback;
 mod run;
 mod surroundings;
 mod talk;

@@ -46,6 +46,12 @@ async fn converse(prepared: &Prepared) -> Result<Exit, Failure> {
     // Without a person a process is over before a title would be there; lists show the first words.
     engine.policy.titles &= attended;
     engine.policy.scene = if attended { Scene::Terminal } else { Scene::SingleQuery };
+    if let (true, Some(kept)) = (attended, engine.checkpoints.clone())
+        && let Some(retention) = prepared.loaded.config.checkpoints.and_then(|config| config.retention)
+    {
+        let tidy = move || kept.tidy(retention, SystemClock.now());
+        drop(tokio::task::spawn_blocking(tidy));
+    }
     let first = engine.log.tail().last;
     let follower = match prepared.question {
         Some(_) => None,

@@ -121,6 +121,8 @@ impl World {
             judge: Arc::new(judge),
             grants: Arc::new(Grants::new(log.clone(), StreamId::named(StreamKind::Profile, "default"))),
             people: Arc::new(ScriptedPeople(self.decision)),
+            checkpoints: None,
+            hooks: Arc::default(),
             prompt: Arc::new(FixedPrompt),
             engine: Arc::new(Plain),
             platform: Arc::new(platform),

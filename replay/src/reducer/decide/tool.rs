@@ -153,6 +153,8 @@ pub fn in_doubt(state: &SessionState, intent: StreamPos, shown: &str) -> Result<
 pub fn fact(state: &SessionState, fact: Fact) -> Result<Vec<Event>, Rejection> {
     let known = |name: &str| state.processes.iter().any(|process| process.name == name);
     match fact {
+        // The model is told, which it cannot be in the middle of a turn.
+        Fact::CheckpointRestored(_) if state.turn.is_some() => Err(Rejection::WorkOpen),
         Fact::ProcessStarted(event) if known(&event.process) => Err(Rejection::Stale),
         Fact::ProcessEnded(event) if !known(&event.process) => Err(Rejection::Stale),
         Fact::CheckpointTaken(event) => Ok(vec![event.into()]),

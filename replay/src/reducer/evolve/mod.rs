@@ -76,7 +76,10 @@ pub fn evolve(state: &mut SessionState, recorded: &Recorded) {
                 turn.checkpoints.push(event.directory.clone());
             }
         }
-        Event::CheckpointRestored(_) => {}
+        Event::CheckpointRestored(event) => {
+            let (text, attachments) = (notices::restored(event), Vec::new());
+            state.view.push(Entry { at: at.pos, body: Body::User { text, attachments } });
+        }
         Event::ProcessStarted(event) => tool::process_started(state, event),
         Event::ProcessEnded(event) => state.processes.retain(|process| process.name != event.process),
         Event::CompressionStarted(event) => context::started(state, at, event),
