@@ -3,8 +3,10 @@
 //! | file | written by | when | says |
 //! |---|---|---|---|
 //! | `intent` | herm | before the supervisor is started | boot id, deadline |
+//! | `input` | herm | before the supervisor is started | what the program of the supervisor reads |
 //! | `process` | supervisor | before the command begins, created exclusively | pid, start time, boot id |
 //! | `output` | supervisor | while the command runs | what it printed |
+//! | `report` | supervisor | while the command runs | see [`super::report`] |
 //! | `status` | supervisor | when the command has ended | exit status |
 //! | `stop` | herm | before the first signal | why it stops the command |
 //!
@@ -23,6 +25,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::identity::{self, ProcessIdentity};
+use super::report::{Report, Sandboxed};
 use super::{Ending, Outcome};
 
 const ABANDONED: &str = "abandoned";
@@ -75,7 +78,7 @@ impl Spool {
     }
 
     /// Makes the folder, with its intent, durable. One that was abandoned is replaced.
-    pub fn create(folder: &Path, timeout: Duration) -> io::Result<Self> {
+    pub fn create(folder: &Path, timeout: Duration, input: Option<&[u8]>) -> io::Result<Self> {
         let spool = Self::at(folder);
         if folder.exists() {
             if spool.claim() != Claim::Abandoned {
@@ -97,6 +100,9 @@ impl Spool {
         fs::create_dir(&nascent)?;
         fs::write(nascent.join("intent"), intent_line(timeout))?;
         fs::write(nascent.join("output"), "")?;
+        if let Some(input) = input {
+            fs::write(nascent.join("input"), input)?;
+        }
         fs::rename(&nascent, folder)?;
         sync_folder(parent)?;
         Ok(spool)
@@ -118,8 +124,27 @@ impl Spool {
         fs::metadata(self.output()).map_or(0, |output| output.len())
     }
 
-    pub fn outcome(&self, ending: Ending) -> Outcome {
-        Outcome { ending, output: self.output(), output_bytes: self.output_bytes() }
+    /// What is said beside the output.
+    pub fn report(&self) -> Report {
+        Report::of(&self.folder.join("report"))
+    }
+
+    /// An ending with everything that is known besides.
+    pub fn outcome(&self, ending: Ending, elsewhere: bool) -> Outcome {
+        let report = self.report();
+        let mut notices = report.notices();
+        if let (Ending::Lost, true) = (ending, elsewhere) {
+            let reason = report.reason().unwrap_or_else(|| "no reason was given".into());
+            notices.push(format!("the connection to the environment was lost: {reason}"));
+        }
+        Outcome {
+            ending,
+            output: self.output(),
+            output_bytes: self.output_bytes(),
+            cwd: report.cwd,
+            notices,
+            sandboxed: if elsewhere { Sandboxed::Elsewhere } else { report.sandboxed },
+        }
     }
 
     pub fn intent(&self) -> Option<Intent> {

@@ -8,6 +8,17 @@ use tokio_util::sync::CancellationToken;
 
 use super::*;
 
+#[tokio::test]
+async fn this_machine_keeps_the_contract() {
+    let folder = tempfile::tempdir().unwrap();
+    let scratch = folder.path().canonicalize().unwrap();
+    let work = scratch.join("work");
+    fs::create_dir(&work).unwrap();
+    let environment = Local::default().keeping(scratch.join("states"));
+    let folder = work.to_str().unwrap();
+    contract::run(&contract::Place { environment: &environment, scratch: &scratch, start: &work, folder }).await;
+}
+
 struct Place {
     folder: tempfile::TempDir,
 }
@@ -22,13 +33,8 @@ impl Place {
     }
 
     fn execution(&self, command_line: &str) -> Execution {
-        Execution {
-            command_line: command_line.into(),
-            cwd: self.folder.path().to_owned(),
-            variables: vec![],
-            spool: self.path("spool/session/call"),
-            timeout: Duration::from_secs(60),
-        }
+        let spool = self.path("spool/session/call");
+        Execution::new(command_line, self.folder.path(), &spool, Duration::from_secs(60))
     }
 
     async fn run(&self, command_line: &str) -> (Ending, String) {
@@ -244,7 +250,7 @@ async fn bad_executions_are_refused_with_the_reason_and_begin_nothing() {
         Local::default().execute(&execution, &CancellationToken::new()).await.unwrap_err().to_string()
     };
     let gone = place.path("gone");
-    let message = refused(&|execution| execution.cwd = gone.clone()).await;
+    let message = refused(&|execution| execution.workdir = Some("gone".into())).await;
     assert_eq!(message, format!("working directory `{}` does not exist", gone.display()));
     let message = refused(&|execution| execution.cwd = "relative".into()).await;
     assert_eq!(message, "working directory `relative` is not an absolute path");
@@ -326,13 +332,15 @@ async fn nothing_begun_is_proven_and_stays_so() {
     let mut execution = place.execution("echo ran");
     assert_eq!(recover(&execution.spool).await, Recovery::NeverBegan);
     // Killed between making the spool and starting the supervisor.
-    spool::Spool::create(&execution.spool, execution.timeout).unwrap();
+    spool::Spool::create(&execution.spool, execution.timeout, None).unwrap();
     assert_eq!(recover(&execution.spool).await, Recovery::NeverBegan);
     assert_eq!(recover(&execution.spool).await, Recovery::NeverBegan);
     // A supervisor that comes late to an abandoned spool begins nothing.
     let late = spool::Spool::at(&execution.spool);
+    let program = ["/bin/sh", "-c", "echo ran"].map(Into::into).to_vec();
+    let launch = supervisor::Launch { program, variables: vec![] };
     let status =
-        supervisor::start(&execution, &VariablePolicy::default(), &late).unwrap().wait().await.unwrap();
+        supervisor::start(&launch, &VariablePolicy::default(), &late).unwrap().wait().await.unwrap();
     assert_eq!(status.code(), Some(97));
     assert_eq!(fs::read_to_string(execution.spool.join("output")).unwrap(), "");
     // The call may then be run after all, in the same place.
@@ -359,7 +367,7 @@ async fn nothing_is_proven_across_a_restart_of_the_machine_or_by_damaged_files()
     let execution = place.execution("true");
     let make = || {
         let _ = fs::remove_dir_all(&execution.spool);
-        spool::Spool::create(&execution.spool, execution.timeout).unwrap();
+        spool::Spool::create(&execution.spool, execution.timeout, None).unwrap();
     };
     let write = |name: &str, text: &str| fs::write(execution.spool.join(name), text).unwrap();
     make();
@@ -389,13 +397,8 @@ async fn a_command_survives_the_kill_of_its_herm() {
     let command_line = "echo $$ > begun; until [ -e go ]; do sleep 0.02; done; yes | head -c 1000000; exit 9";
     if let Some(folder) = std::env::var_os(HERM_FOLDER) {
         let folder = PathBuf::from(folder);
-        let execution = Execution {
-            command_line: command_line.into(),
-            spool: folder.join("spool"),
-            cwd: folder,
-            variables: vec![],
-            timeout: Duration::from_secs(60),
-        };
+        let execution =
+            Execution::new(command_line, &folder, &folder.join("spool"), Duration::from_secs(60));
         let outcome = Local::default().execute(&execution, &CancellationToken::new()).await;
         panic!("this process is to be killed before the command ends: {outcome:?}");
     }

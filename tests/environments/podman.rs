@@ -1,0 +1,87 @@
+//! A Podman of the test's own: service, storage and an image of nothing but busybox.
+
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use super::{Scratch, await_that, is_installed, succeed};
+
+pub const IMAGE: &str = "localhost/herm-test:latest";
+
+pub struct Podman {
+    scratch: Scratch,
+    service: Child,
+}
+
+impl Podman {
+    /// `None`, with the reason printed, where it is not there.
+    pub fn start() -> Option<Self> {
+        for program in ["podman", "runc", "busybox"] {
+            if !is_installed(program) {
+                println!("skipped: `{program}` is not installed");
+                return None;
+            }
+        }
+        let scratch = Scratch::new();
+        let service = Self::command(&scratch)
+            .args(["system", "service", "--time", "0"])
+            .arg(format!("unix://{}", scratch.path("podman.sock").display()))
+            .stdout(Stdio::null())
+            .stderr(std::fs::File::create(scratch.path("service.log")).unwrap())
+            .spawn()
+            .unwrap();
+        let podman = Self { scratch, service };
+        await_that("the socket of podman", || podman.socket().exists());
+        podman.import();
+        Some(podman)
+    }
+
+    fn command(scratch: &Scratch) -> Command {
+        let mut command = Command::new("podman");
+        let (root, run) = (scratch.made("storage"), scratch.made("run"));
+        command.arg("--root").arg(root).arg("--runroot").arg(run);
+        command.args(["--runtime", "runc", "--cgroup-manager", "cgroupfs"]).stdin(Stdio::null());
+        command
+    }
+
+    pub fn socket(&self) -> PathBuf {
+        self.scratch.path("podman.sock")
+    }
+
+    /// An image of a root file system with busybox and its links.
+    fn import(&self) {
+        let root = self.scratch.made("rootfs");
+        for name in ["bin", "etc", "tmp", "var/tmp", "run", "workspace", "home/herm", "proc", "sys", "dev"] {
+            std::fs::create_dir_all(root.join(name)).unwrap();
+        }
+        let busybox = ["/usr/bin/busybox", "/bin/busybox"].into_iter().find(|path| PathBuf::from(path).exists());
+        std::fs::copy(busybox.unwrap(), root.join("bin/busybox")).unwrap();
+        let names = succeed(Command::new("busybox").arg("--list"));
+        for name in names.lines().filter(|name| *name != "busybox") {
+            std::os::unix::fs::symlink("busybox", root.join("bin").join(name)).unwrap();
+        }
+        std::fs::write(root.join("etc/passwd"), "root:x:0:0:root:/root:/bin/sh\n").unwrap();
+        let archive = self.scratch.path("rootfs.tar");
+        succeed(Command::new("tar").arg("-C").arg(&root).arg("-cf").arg(&archive).arg("."));
+        succeed(Self::command(&self.scratch).arg("import").arg(&archive).arg(IMAGE));
+    }
+
+    /// Names of all containers.
+    pub fn containers(&self) -> Vec<String> {
+        let names = succeed(Self::command(&self.scratch).args(["ps", "--all", "--format", "{{.Names}}"]));
+        names.lines().map(str::to_owned).collect()
+    }
+
+    pub fn run(&self, arguments: &[&str]) -> String {
+        succeed(Self::command(&self.scratch).args(arguments))
+    }
+}
+
+impl Drop for Podman {
+    fn drop(&mut self) {
+        let _ = Self::command(&self.scratch).args(["rm", "--all", "--force", "--time", "0"]).output();
+        let _ = self.service.kill();
+        let _ = self.service.wait();
+        // What is mounted below the storage would keep the folder from being removed.
+        let _ = Self::command(&self.scratch).args(["system", "reset", "--force"]).output();
+    }
+}
