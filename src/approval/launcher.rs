@@ -14,6 +14,12 @@ mod xargs;
 
 pub use shell::{Source, shell_source};
 
+/// Arguments that stand for those that only come when it runs.
+const OPEN_ARGUMENTS: usize = 9;
+
+/// Stands for a word that is not known and is certainly there.
+const UNKNOWN_WORD: &str = "\u{fffd}";
+
 /// What an invocation starts.
 pub enum Inner {
     /// A program with its arguments; open-ended where more arguments come when it runs.
@@ -35,7 +41,8 @@ pub fn look_through(invocation: &Invocation) -> Vec<Inner> {
     }
     let mut inner = match name {
         "eval" => script_of(joined(arguments), true),
-        "trap" | "alias" => arguments.iter().flat_map(|field| script_of(Some(after_equals(field)), false)).take(1).collect(),
+        "trap" => script_of(arguments.iter().find(|field| field.text() != "--").cloned(), false),
+        "alias" => arguments.iter().flat_map(|field| script_of(after_equals(field), false)).collect(),
         "source" | "." => sourced(arguments),
         "xargs" | "gxargs" => xargs::started(invocation),
         "parallel" => xargs::parallel(invocation),
@@ -52,7 +59,9 @@ fn shell(invocation: &Invocation) -> Vec<Inner> {
     match shell_source(&invocation.arguments) {
         Source::Text { text, positional } => match text.value() {
             Some(text) => {
-                let positional = (!invocation.open_ended).then_some(positional);
+                let more = if invocation.open_ended { OPEN_ARGUMENTS } else { 0 };
+                let more = std::iter::repeat_n(Field::computed(), more);
+                let positional = Some(positional.into_iter().chain(more).collect());
                 vec![Inner::Script { text: text.into(), same_shell: false, positional }]
             }
             None => vec![Inner::Unknown],
@@ -92,13 +101,10 @@ fn sourced(arguments: &[Field]) -> Vec<Inner> {
     vec![Inner::File { path, arguments, same_shell: true, by_shell: true }]
 }
 
-/// What follows the `=` of `alias x='…'`; a trap has none.
-fn after_equals(field: &Field) -> Field {
-    let is_name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c));
-    match field.text().split_once('=') {
-        Some((name, text)) if is_name(name) => field.with_text(text.to_owned()),
-        _ => field.clone(),
-    }
+/// What follows the `=` of `alias x='…'`.
+fn after_equals(field: &Field) -> Option<Field> {
+    let (_, text) = field.text().split_once('=')?;
+    Some(field.with_text(text.to_owned()))
 }
 
 /// Programs whose operands, or standard input, are read by a shell.
@@ -152,10 +158,15 @@ fn takes_next(cluster: &str, valued: &str) -> bool {
 }
 
 pub(super) fn joined(arguments: &[Field]) -> Option<Field> {
-    let words: Vec<&str> = arguments.iter().map(Field::text).collect();
+    let words: Vec<&str> = arguments.iter().map(known_or_mark).collect();
     let mut text = Field::literal(&words.join(" "));
     text.unknown = arguments.iter().any(|field| field.unknown);
     (!words.is_empty()).then_some(text)
+}
+
+/// What is put together by the line is something, so what follows it is no program.
+fn known_or_mark(field: &Field) -> &str {
+    if field.computed && field.text().trim().is_empty() { UNKNOWN_WORD } else { field.text() }
 }
 
 pub(super) fn script_of(text: Option<Field>, same_shell: bool) -> Vec<Inner> {
@@ -164,6 +175,9 @@ pub(super) fn script_of(text: Option<Field>, same_shell: bool) -> Vec<Inner> {
     match field.value() {
         Some(text) => vec![script(text)],
         // What is known of it is at least searched.
+        None if field.computed && field.text().starts_with(char::is_whitespace) => {
+            vec![script(&format!("{UNKNOWN_WORD}{}", field.text())), Inner::Unknown]
+        }
         None => vec![script(field.text()), Inner::Unknown],
     }
 }

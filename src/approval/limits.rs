@@ -4,6 +4,8 @@
 //! Source: 5.9 of the seeds' first document. Most of what is so long is a script that the model
 //! wrote into the command line, so the way out is to run it as one.
 
+/// The rule of whatever exceeds a limit.
+pub const TOO_LARGE: &str = "too-large";
 /// Longest command line that is read, in characters.
 pub const COMMAND_CHARS_MAX: usize = 128_000;
 /// Longest command line without any separator, in characters.

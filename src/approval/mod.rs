@@ -37,7 +37,7 @@ mod tests;
 mod against_bash;
 
 pub use judgement::{Asked, Danger, Grant, Judgement, Mode, Outcome, Preset, Rules, Scene, Step, Verdict};
-pub use limits::{COMMAND_CHARS_MAX, SEGMENTS_MAX, UNSEPARATED_CHARS_MAX};
+pub use limits::{COMMAND_CHARS_MAX, SEGMENTS_MAX, TOO_LARGE, UNSEPARATED_CHARS_MAX};
 pub use pipeline::judge;
 pub use scripts::{Files, NoScripts, SCRIPT_BYTES_MAX, Script, Scripts};
 pub use walk::last_program;

@@ -13,7 +13,7 @@ use super::{deny, floor, limits, rules, sudo};
 pub fn judge(asked: &Asked<'_>, by: &Rules, scene: Scene, scripts: &dyn Scripts) -> Judgement {
     if let Some(why) = limits::exceeded(asked.command) {
         let shown = format!("The command line is too large to be checked: {why}.");
-        return blocked(Step::Limits, "too-large", shown, vec![]);
+        return blocked(Step::Limits, limits::TOO_LARGE, shown, vec![]);
     }
     let place = Place { cwd: Some(asked.cwd), home: asked.home, scripts };
     let Some(reading) = walk::read(asked.command, place) else {

@@ -216,7 +216,15 @@ impl<'a> Walk<'a> {
                 let fields = expand(word, self);
                 self.writes(fields);
             }
-            let fields = run.words.iter().flat_map(|word| expand(word, self)).collect();
+            let sets = |word: &&String| assigned_name(word).is_some();
+            let assignments: Vec<&String> = run.words.iter().take_while(sets).collect();
+            for word in &assignments {
+                for field in expand(word, self) {
+                    self.declare(&field);
+                }
+            }
+            let rest = run.words.iter().skip(assignments.len());
+            let fields = rest.flat_map(|word| expand(word, self)).collect();
             self.invoke(fields, false);
         }
     }
@@ -321,4 +329,11 @@ impl<'a> Walk<'a> {
         }
         self.stdin = outer;
     }
+}
+
+/// The variable that a word sets, if it stands where words set variables.
+fn assigned_name(word: &str) -> Option<&str> {
+    let (name, _) = word.split_once('=')?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    (name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && name.chars().all(is_name)).then_some(name)
 }

@@ -8,7 +8,7 @@ use herm_schema::events::{ApprovalMode, ToolCall};
 use herm_schema::{CallRef, JsonText};
 
 use super::{Outcome, Run, Task};
-use crate::approval::Verdict;
+use crate::approval::{TOO_LARGE, Verdict};
 use crate::runtime::Ports;
 use crate::tools::arguments;
 
@@ -51,9 +51,11 @@ fn look(scene: &Scene, ports: &Ports) -> Prepared {
     let subject = || (ports.redact)(&subject(&value));
     match (ports.judge)(&asked.name, &value, &scene.cwd) {
         Verdict::Allow => run(),
-        Verdict::Block { rule } => Prepared::Block { rule: rule.to_owned(), subject: subject() },
+        // Its text is far too long for an event, and where it was kept is for the model.
+        Verdict::Block { rule: TOO_LARGE, shown } => Prepared::Invalid { shown: notices::skipped(&shown) },
+        Verdict::Block { rule, .. } => Prepared::Block { rule: rule.to_owned(), subject: subject() },
         Verdict::Ask { .. } if scene.allowed => run(),
-        Verdict::Ask { reason, rule, pattern } => {
+        Verdict::Ask { reason, rule, pattern, .. } => {
             let pattern = (ports.redact)(&pattern);
             let granted = scene.grants.iter().any(|(t, p)| *t == asked.name && *p == pattern);
             match granted {

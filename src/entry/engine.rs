@@ -1,6 +1,5 @@
 //! Puts the parts together: log, projections, model, tools, policies. Wiring, and nothing else.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
@@ -14,7 +13,7 @@ use herm_schema::{Event, SessionId, StreamPos};
 use super::model_table::{Models, models};
 use super::witness::Known;
 use super::{Exit, Failure};
-use crate::approval::{self, Verdict};
+use crate::approval::{self, Asked, Grant, Mode, Outcome, Rules, Scene, Verdict};
 use crate::config::{Home, Loaded, Secret};
 use crate::context::{Plain, Prompt};
 use crate::effects::profile_stream;
@@ -30,6 +29,8 @@ use crate::tools::{OutputLimits, Services, table};
 
 /// The one profile that there is as yet.
 pub const PROFILE: &str = "default";
+/// Where it is set, `sudo` may be given a password.
+const SUDO_PASSWORD_VARIABLE: &str = "SUDO_PASSWORD";
 
 /// What the people of a conversation are, to the runtime.
 pub struct Front {
@@ -37,6 +38,8 @@ pub struct Front {
     pub platform: Arc<dyn Platform>,
     pub watch: Arc<dyn Watch>,
     pub ask: Arc<dyn Clarify>,
+    /// Who can answer whether a command line may run.
+    pub scene: Scene,
 }
 
 /// Asks a person what the model wants to know.
@@ -172,7 +175,7 @@ fn ports(
             lines_max: config.tool_output.lines_max,
             line_bytes_max: config.tool_output.line_bytes_max,
         },
-        judge: judge(loaded, Arc::clone(log)),
+        judge: judge(loaded, Arc::clone(log), front.scene),
         people: front.people,
         prompt: Arc::new(Prompt { soul: config.soul_file(&loaded.home) }),
         engine: Arc::new(Plain),
@@ -200,32 +203,55 @@ pub fn fold(log: &dyn Log, id: SessionId) -> Result<SessionState, log::Error> {
 }
 
 /// Judges command lines; what a person has allowed for good is not asked about again.
-fn judge(loaded: &Loaded, log: Arc<dyn Log>) -> Judge {
-    let allowlist = loaded.config.approvals.allowlist.clone();
+fn judge(loaded: &Loaded, log: Arc<dyn Log>, scene: Scene) -> Judge {
     let person = loaded.environment.get("HOME").map(std::path::PathBuf::from);
-    let granted: OnceLock<BTreeSet<(String, String)>> = OnceLock::new();
+    let home = loaded.home.root().to_owned();
+    let configured = judging_rules(loaded);
+    let rules: OnceLock<Rules> = OnceLock::new();
     Arc::new(move |tool, arguments, cwd: &Path| {
         let Some((line, cwd)) = crate::tools::terminal::command_line(arguments, cwd) else {
-            let reason = "what it would do cannot be told".to_owned();
-            return Verdict::Ask { reason, rule: "unreadable", pattern: tool.to_owned() };
+            let reason = "What it would do cannot be told.".to_owned();
+            return Verdict::Ask { reason, rule: "unreadable", pattern: tool.to_owned(), target: None };
         };
-        let verdict = approval::judge(&line, &cwd, person.as_deref());
-        if let Verdict::Ask { pattern, .. } = &verdict {
-            let lasting = granted.get_or_init(|| grants(&*log));
-            if allowlist.contains(pattern) || lasting.contains(&(tool.to_owned(), pattern.clone())) {
-                return Verdict::Allow;
-            }
+        // Whether approvals are off is the session's to say: its policy is in the log.
+        let rules = rules.get_or_init(|| Rules {
+            mode: Mode::Manual,
+            grants: grants(&*log, tool),
+            ..configured.clone()
+        });
+        let asked =
+            Asked { command: &line, cwd: &cwd, home: person.as_deref(), agent_home: Some(home.as_path()) };
+        let mut judgement = approval::judge(&asked, rules, scene, &approval::Files);
+        approval::saved::keep(&mut judgement, &line, &home);
+        match judgement.outcome {
+            Outcome::Runs => Verdict::Allow,
+            Outcome::Asks | Outcome::Denied | Outcome::Blocked => judgement.verdict,
         }
-        verdict
     })
 }
 
+/// What the configuration says about command lines.
+pub fn judging_rules(loaded: &Loaded) -> Rules {
+    let approvals = &loaded.config.approvals;
+    Rules {
+        mode: approvals.mode,
+        deny: approvals.deny.clone(),
+        allowlist: approvals.allowlist.clone(),
+        grants: vec![],
+        sudo_password: loaded.environment.get(SUDO_PASSWORD_VARIABLE).is_some_and(|text| !text.is_empty()),
+        cron: approvals.cron,
+        single_query: approvals.single_query,
+    }
+}
+
 /// What was allowed for good. Unreadable events allow nothing.
-fn grants(log: &dyn Log) -> BTreeSet<(String, String)> {
+fn grants(log: &dyn Log, tool: &str) -> Vec<Grant> {
     let events = log.read_stream(profile_stream(PROFILE), StreamPos(0)).map_while(Result::ok);
     events
         .filter_map(|recorded| match recorded.event {
-            Event::ApprovalGranted(granted) => Some((granted.tool, granted.pattern)),
+            Event::ApprovalGranted(granted) if granted.tool == tool => {
+                Some(Grant { pattern: granted.pattern, target: None })
+            }
             _ => None,
         })
         .collect()

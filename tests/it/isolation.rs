@@ -381,6 +381,7 @@ async fn a_yes_for_good_is_remembered_once_for_the_profile() {
             reason: "It is asked.".into(),
             rule: "test",
             pattern: "send".into(),
+            target: None,
         });
     });
     let handle = sessions.open(opened(), policy()).await.unwrap();

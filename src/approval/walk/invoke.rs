@@ -103,7 +103,7 @@ impl Walk<'_> {
         }
     }
 
-    fn declare(&mut self, argument: &Field) {
+    pub(super) fn declare(&mut self, argument: &Field) {
         let Some((name, value)) = argument.text().split_once('=') else { return };
         let value = argument.with_text(value.to_owned());
         self.note_variable(name, &value);
@@ -168,7 +168,8 @@ impl Walk<'_> {
 /// where it is not set.
 fn without_unknown(invocation: &Invocation) -> Option<Inner> {
     let program = &invocation.program;
-    if !program.unknown || (program.quoted && program.text().is_empty()) {
+    // What the line itself prints there is something, or it would not be there.
+    if !program.unknown || program.computed || (program.quoted && program.text().is_empty()) {
         return None;
     }
     let rest = invocation.arguments.iter().cloned();

@@ -10,6 +10,7 @@ use super::surroundings::{Surroundings, is_conversation};
 use super::talk::Talk;
 use super::view::View;
 use super::{Chat, Prepared, Resume, editor, files};
+use crate::approval::Scene;
 use crate::entry::engine::{self, Engine, Front};
 use crate::entry::{Exit, Failure, Start};
 use crate::runtime::{Clock, SessionHandle, SystemClock};
@@ -40,8 +41,13 @@ async fn converse(prepared: &Prepared) -> Result<Exit, Failure> {
     let attended = prepared.question.is_none() && is_conversation();
     let (link, heard) = Link::new(attended);
     let link = Arc::new(link);
-    let front =
-        Front { people: link.clone(), platform: link.clone(), watch: link.clone(), ask: link.clone() };
+    let front = Front {
+        people: link.clone(),
+        platform: link.clone(),
+        watch: link.clone(),
+        ask: link.clone(),
+        scene: if attended { Scene::Cli } else { Scene::SingleQuery },
+    };
     let mut engine = Engine::start(&prepared.loaded, front).await?;
     // Without a person a process is over before a title would be there; lists show the first words.
     engine.policy.titles &= attended;

@@ -332,9 +332,10 @@ impl Services for NoServices {
 fn judge(tool: &str, arguments: &serde_json::Value, _: &Path) -> Verdict {
     match arguments.get("judge").and_then(|word| word.as_str()) {
         Some("ask") => {
-            Verdict::Ask { reason: "It is asked.".into(), rule: "test", pattern: format!("{tool} it") }
+            let reason = "It is asked.".into();
+            Verdict::Ask { reason, rule: "test", pattern: format!("{tool} it"), target: None }
         }
-        Some("block") => Verdict::Block { rule: "test" },
+        Some("block") => Verdict::Block { rule: "test", shown: "It is blocked.".into() },
         Some("panic") => panic!("the judge panics"),
         _ => Verdict::Allow,
     }
