@@ -182,7 +182,7 @@ fn ports(home: &Path, base_url: &str) -> Ports {
         tools: tools(Vec::new()),
         services: Arc::new(Nothing(log)),
         limits: OutputLimits::default(),
-        judge: Arc::new(|_, _, _| Verdict::Allow),
+        judge: Arc::new(|_, _, _, _| Verdict::Allow),
         grants: Arc::new(Grants::new(Arc::clone(&granted), StreamId::named(StreamKind::Profile, "default"))),
         people: Arc::new(Silent),
         checkpoints: None,

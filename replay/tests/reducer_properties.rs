@@ -124,7 +124,7 @@ fn outcome_of(session: &Session, effect: &Effect, dice: &mut Dice) -> Option<Com
                     pattern: "p".into(),
                     target: None,
                 }),
-                1 => Prepared::Block { rule: "no".into(), subject: "x".into() },
+                1 => Prepared::Block { rule: "no".into(), subject: "x".into(), shown: "no".into() },
                 2 if dice.roll(2) == 0 => Prepared::Veto { why: "no".into() },
                 2 => Prepared::Invalid { shown: "{}".into() },
                 _ => Prepared::Run { arguments: JsonText("{}".into()) },

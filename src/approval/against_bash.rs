@@ -181,11 +181,16 @@ fn what_bash_would_run_is_never_allowed_and_blocked_where_it_was_understood() {
             continue;
         }
         tried += 1;
-        let verdict = judge(&line, Path::new("/srv"), Some(Path::new("/home/alice")));
+        let home = Some(Path::new("/home/alice"));
+        let asked = Asked { command: &line, cwd: Path::new("/srv"), home, agent_home: None };
+        let verdict = judge(&asked, &Rules::default(), Scene::Cli, &NoScripts).verdict;
         if matches!(verdict, Verdict::Block { .. }) || !bash_runs_it(&line, folder.path()) {
             continue;
         }
-        let understood = !matches!(verdict, Verdict::Ask { rule: "unreadable" | "unknown-program", .. });
+        let understood = !matches!(
+            verdict,
+            Verdict::Ask { rule: "unreadable" | "unknown-program" | "control-characters", .. }
+        );
         assert!(!understood, "bash runs {line:?}, and it is {verdict:?}");
     }
 }

@@ -3,39 +3,78 @@
 //! Source: the hard-line patterns of the reference, table 3.16, rows 1 to 12. They are matched on
 //! what would be executed, so a text that only speaks of them passes.
 
+use super::glob;
 use super::paths::{self, Vital};
-use super::reading::{Invocation, Reading};
+use super::reading::{Invocation, Reading, base_name};
 use super::word::Field;
 
-/// The rule that a command line breaks.
-pub fn broken_rule(reading: &Reading) -> Option<&'static str> {
+/// Programs of the floor, for names that are written with wildcards: `/sbin/reboo?`.
+const NAMES: &[&str] = &[
+    "rm",
+    "dd",
+    "kill",
+    "shutdown",
+    "reboot",
+    "halt",
+    "poweroff",
+    "init",
+    "telinit",
+    "systemctl",
+    "mkfs",
+    "mkfs.ext4",
+];
+
+/// The rule that a command line breaks, and the command that breaks it.
+pub fn broken_rule(reading: &Reading) -> Option<(&'static str, String)> {
     if reading.bomb {
-        return Some("fork-bomb");
+        return Some(("fork-bomb", "a function that multiplies itself".into()));
     }
-    if reading.writes.iter().any(|target| paths::is_disk(target.text())) {
-        return Some("redirect-to-disk");
+    let disk = reading.writes.iter().find(|write| paths::is_disk(write.target.text(), write.cwd.as_deref()));
+    if let Some(disk) = disk {
+        return Some(("redirect-to-disk", format!("> {}", disk.target.text())));
     }
-    reading.invocations.iter().find_map(|invocation| broken_by(invocation, reading))
+    reading.invocations.iter().find_map(|invocation| {
+        let rule = broken_by(invocation, reading)?;
+        Some((rule, invocation.line()))
+    })
 }
 
 fn broken_by(invocation: &Invocation, reading: &Reading) -> Option<&'static str> {
-    let name = invocation.name()?.to_ascii_lowercase();
+    let program = invocation.program.value()?;
+    if !invocation.program.glob {
+        return broken_as(&base_name(program).to_ascii_lowercase(), invocation, reading);
+    }
+    let named = base_name(program);
+    let names = NAMES.iter().filter(|name| glob::matches(named, name));
+    names.filter_map(|name| broken_as(name, invocation, reading)).next()
+}
+
+fn broken_as(name: &str, invocation: &Invocation, reading: &Reading) -> Option<&'static str> {
     let has_operand = |operand: &[&str]| invocation.known_arguments().any(|text| operand.contains(&text));
-    match name.as_str() {
+    match name {
         "rm" => deletes(invocation, reading),
         "dd" => {
-            let writes_disk = |text: &str| text.strip_prefix("of=").is_some_and(paths::is_disk);
+            let writes_disk = |text: &str| {
+                text.strip_prefix("of=").is_some_and(|disk| paths::is_disk(disk, invocation.cwd.as_deref()))
+            };
             invocation.arguments.iter().any(|field| writes_disk(field.text())).then_some("dd-to-disk")
         }
         "kill" => kills_everything(&invocation.arguments).then_some("kill-everything"),
-        "shutdown" | "reboot" | "halt" | "poweroff" => Some("power-off"),
+        "shutdown" | "reboot" | "halt" | "poweroff" => (!only_explains(invocation)).then_some("power-off"),
         "init" => has_operand(&["0", "6"]).then_some("init-power-off"),
         "telinit" => has_operand(&["0", "6"]).then_some("telinit-power-off"),
         "systemctl" => systemctl(invocation).then_some("systemctl-power-off"),
-        "mkfs" => Some("format-filesystem"),
-        _ if name.starts_with("mkfs.") => Some("format-filesystem"),
+        _ if name == "mkfs" || name.starts_with("mkfs.") => {
+            (!only_explains(invocation)).then_some("format-filesystem")
+        }
         _ => None,
     }
+}
+
+/// `shutdown --help` does nothing else.
+fn only_explains(invocation: &Invocation) -> bool {
+    let explains = |field: &Field| matches!(field.value(), Some("--help" | "--version"));
+    !invocation.open_ended && matches!(invocation.arguments.as_slice(), [only] if explains(only))
 }
 
 fn deletes(invocation: &Invocation, reading: &Reading) -> Option<&'static str> {
@@ -48,7 +87,7 @@ fn deletes(invocation: &Invocation, reading: &Reading) -> Option<&'static str> {
                 recursive |= is_recursive(text)
             }
             // What is not known may be the option as well.
-            "" if field.unknown => recursive = true,
+            "" if field.may_be_anything() => recursive = true,
             text if !field.unknown => targets.push(text),
             _ => {}
         }
@@ -66,12 +105,13 @@ fn deletes(invocation: &Invocation, reading: &Reading) -> Option<&'static str> {
     })
 }
 
-fn is_recursive(option: &str) -> bool {
+/// Whether an option of `rm` is, or holds, the one for whole folders.
+pub fn is_recursive(option: &str) -> bool {
     if option.starts_with("--") {
         // GNU programs take any beginning of a long option that is not ambiguous.
         return option.len() > 2 && "--recursive".starts_with(option);
     }
-    option.contains(['r', 'R'])
+    option.starts_with('-') && option.contains(['r', 'R'])
 }
 
 /// `kill -9 -1`: the first option is the signal, so `kill -1 123` is a hang-up for one process.
@@ -96,7 +136,7 @@ fn systemctl(invocation: &Invocation) -> bool {
         }
     }
     match operands.as_slice() {
-        ["poweroff" | "reboot" | "halt" | "kexec", ..] => true,
+        ["poweroff" | "reboot" | "halt" | "kexec" | "soft-reboot", ..] => true,
         ["start" | "isolate", units @ ..] => units.iter().any(|unit| {
             matches!(
                 *unit,

@@ -1,145 +1,146 @@
 //! Programs that start others: what they start is what counts.
+//!
+//! Most are rows of the tables in `table`; those that find what they start in another way have a
+//! function here. Start at [`look_through`].
 
-use super::reading::Invocation;
+use super::reading::{Invocation, Stdin};
+use super::scripts::SHELLS;
 use super::word::Field;
+
+mod embedded;
+mod shell;
+mod table;
+mod xargs;
+
+pub use shell::{Source, shell_source};
+
+/// Arguments that stand for those that only come when it runs.
+const OPEN_ARGUMENTS: usize = 9;
+
+/// Stands for a word that is not known and is certainly there.
+const UNKNOWN_WORD: &str = "\u{fffd}";
 
 /// What an invocation starts.
 pub enum Inner {
     /// A program with its arguments; open-ended where more arguments come when it runs.
     Command { fields: Vec<Field>, open_ended: bool },
-    /// A text that a shell reads; the same shell, or one of its own.
-    Script { text: String, same_shell: bool },
+    /// A text that a shell reads; the same shell, or one of its own with these arguments.
+    Script { text: String, same_shell: bool, positional: Option<Vec<Field>> },
+    /// A file that a shell reads, or that is started itself.
+    File { path: Field, arguments: Vec<Field>, same_shell: bool, by_shell: bool },
     /// A shell reads something that is not known.
     Unknown,
 }
 
-/// What was found behind an invocation.
-#[derive(Default)]
-pub struct Started {
-    pub inner: Vec<Inner>,
-    /// The launcher itself changes nothing.
-    pub harmless: bool,
-}
-
-/// A program that runs the rest of its arguments.
-struct Launcher {
-    name: &'static str,
-    /// Short options that take a value.
-    valued: &'static str,
-    /// Long options that take their value as the next word.
-    valued_long: &'static [&'static str],
-    /// Operands before the program.
-    operands: usize,
-    /// `NAME=value` may stand before the program.
-    assignments: bool,
-    harmless: bool,
-}
-
-const fn plain(name: &'static str, valued: &'static str, harmless: bool) -> Launcher {
-    Launcher { name, valued, valued_long: &[], operands: 0, assignments: false, harmless }
-}
-
-const LAUNCHERS: &[Launcher] = &[
-    Launcher {
-        name: "sudo",
-        valued: "ugphCrtTUDRa",
-        valued_long: &[
-            "--user",
-            "--group",
-            "--prompt",
-            "--host",
-            "--close-from",
-            "--role",
-            "--type",
-            "--chdir",
-            "--chroot",
-            "--other-user",
-            "--command-timeout",
-        ],
-        operands: 0,
-        assignments: true,
-        harmless: false,
-    },
-    Launcher { assignments: true, ..plain("doas", "uC", false) },
-    Launcher { valued_long: &["--unset", "--chdir"], assignments: true, ..plain("env", "uC", false) },
-    Launcher { valued_long: &["--adjustment"], ..plain("nice", "n", true) },
-    plain("nohup", "", true),
-    plain("exec", "a", false),
-    plain("command", "", true),
-    plain("builtin", "", true),
-    plain("time", "fo", false),
-    Launcher { operands: 1, valued_long: &["--signal", "--kill-after"], ..plain("timeout", "sk", true) },
-    Launcher { operands: 1, valued_long: &["--signal", "--kill-after"], ..plain("gtimeout", "sk", true) },
-    plain("setsid", "", false),
-    Launcher { valued_long: &["--input", "--output", "--error"], ..plain("stdbuf", "ioe", true) },
-    Launcher { valued_long: &["--class", "--classdata"], ..plain("ionice", "cn", true) },
-    Launcher { operands: 1, ..plain("chroot", "", false) },
-    Launcher { operands: 1, ..plain("taskset", "", false) },
-    Launcher { operands: 1, ..plain("chrt", "TPD", false) },
-    plain("unshare", "RwSG", false),
-    plain("nsenter", "tSG", false),
-    plain("strace", "eopsuaSXEPOI", false),
-    plain("ltrace", "eopsuanlxSF", false),
-    plain("busybox", "", false),
-    plain("toybox", "", false),
-    plain("caffeinate", "tw", false),
-    plain("unbuffer", "", false),
-    plain("systemd-run", "pEut", false),
-    plain("pkexec", "", false),
-    plain("proot", "rbwq", false),
-    plain("fakeroot", "ls", false),
-];
-
-const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "rbash"];
-
 /// What an invocation starts; nothing for most.
-pub fn look_through(invocation: &Invocation, stdin: Option<&Field>) -> Started {
-    let Some(name) = invocation.name() else { return Started::default() };
+pub fn look_through(invocation: &Invocation) -> Vec<Inner> {
+    let Some(name) = invocation.name() else { return vec![] };
     let arguments = invocation.arguments.as_slice();
     if SHELLS.contains(&name) {
-        return shell(arguments, stdin);
+        return shell(invocation);
     }
-    match name {
+    let mut inner = match name {
         "eval" => script_of(joined(arguments), true),
-        "trap" => script_of(arguments.first().cloned(), true),
-        "xargs" | "parallel" => xargs(arguments),
-        "find" | "fd" | "fdfind" => Started { inner: find(arguments), harmless: false },
-        "watch" => {
-            script_of(joined(after_options(arguments, "nd", &["--interval"]).unwrap_or_default()), false)
-        }
-        "su" | "runuser" | "script" | "flock" | "ssh-agent" => {
-            Started { inner: dash_c(arguments), harmless: false }
-        }
+        "trap" => script_of(arguments.iter().find(|field| field.text() != "--").cloned(), false),
+        "alias" => arguments.iter().flat_map(|field| script_of(after_equals(field), false)).collect(),
+        "source" | "." => sourced(arguments),
+        "xargs" | "gxargs" => xargs::started(invocation),
+        "parallel" => xargs::parallel(invocation),
+        "find" | "fd" | "fdfind" | "gfind" => executed(arguments),
+        "watch" | "entr" | "hyperfine" | "ssh-agent" | "at" | "batch" => texts(invocation, name),
         "env" if let Some(text) = split_string(arguments) => script_of(Some(text), false),
-        _ => LAUNCHERS
-            .iter()
-            .find(|launcher| launcher.name == name)
-            .map_or_else(Started::default, |launcher| launched(launcher, arguments, invocation.open_ended)),
+        _ => table::launched(name, arguments, invocation.open_ended),
+    };
+    inner.extend(embedded::texts(name, arguments));
+    inner
+}
+
+fn shell(invocation: &Invocation) -> Vec<Inner> {
+    match shell_source(&invocation.arguments) {
+        Source::Text { text, positional } => match text.value() {
+            Some(text) => {
+                let more = if invocation.open_ended { OPEN_ARGUMENTS } else { 0 };
+                let more = std::iter::repeat_n(Field::computed(), more);
+                let positional = Some(positional.into_iter().chain(more).collect());
+                vec![Inner::Script { text: text.into(), same_shell: false, positional }]
+            }
+            None => vec![Inner::Unknown],
+        },
+        Source::File { path, arguments } => {
+            vec![Inner::File { path, arguments, same_shell: false, by_shell: true }]
+        }
+        Source::Stdin => fed(invocation),
+        // `xargs sh -c`: the text comes when it runs.
+        Source::Nothing if invocation.open_ended => vec![Inner::Unknown],
+        Source::Nothing => vec![],
     }
 }
 
-fn launched(launcher: &Launcher, arguments: &[Field], open_ended: bool) -> Started {
-    if launcher.name == "command"
-        && arguments.first().and_then(Field::value).is_some_and(|a| matches!(a, "-v" | "-V"))
-    {
-        return Started { inner: vec![], harmless: true };
+/// What a shell finds on its standard input. Where that is not known, a rule asks.
+fn fed(invocation: &Invocation) -> Vec<Inner> {
+    match invocation.stdin.as_deref() {
+        Some(Stdin::File(path)) => {
+            vec![Inner::File { path: path.clone(), arguments: vec![], same_shell: false, by_shell: true }]
+        }
+        Some(stdin) => match stdin.text() {
+            Some(text) => vec![Inner::Script { text: text.into(), same_shell: false, positional: None }],
+            None => vec![],
+        },
+        None => vec![],
     }
-    let Some(mut rest) = after_options(arguments, launcher.valued, launcher.valued_long) else {
-        return Started::default();
+}
+
+/// `source FILE ARGUMENTS`.
+fn sourced(arguments: &[Field]) -> Vec<Inner> {
+    let rest = match arguments.first().and_then(Field::value) {
+        Some("--") => arguments.get(1..).unwrap_or_default(),
+        _ => arguments,
     };
-    rest = rest.get(launcher.operands..).unwrap_or_default();
-    if launcher.assignments {
-        let assigned = rest.iter().take_while(|field| field.text().contains('=')).count();
-        rest = rest.get(assigned..).unwrap_or_default();
+    let Some((path, arguments)) = rest.split_first() else { return vec![] };
+    let (path, arguments) = (path.clone(), arguments.to_vec());
+    vec![Inner::File { path, arguments, same_shell: true, by_shell: true }]
+}
+
+/// What follows the `=` of `alias x='…'`.
+fn after_equals(field: &Field) -> Option<Field> {
+    let (_, text) = field.text().split_once('=')?;
+    Some(field.with_text(text.to_owned()))
+}
+
+/// Programs whose operands, or standard input, are read by a shell.
+fn texts(invocation: &Invocation, name: &str) -> Vec<Inner> {
+    let arguments = invocation.arguments.as_slice();
+    match name {
+        "at" | "batch" => {
+            let text = invocation.stdin.as_deref().and_then(Stdin::text).map(Field::literal);
+            if invocation.stdin.is_some() {
+                script_of(Some(text.unwrap_or_else(Field::unknown)), false)
+            } else {
+                vec![]
+            }
+        }
+        "hyperfine" => {
+            let operands = after_options(arguments, "wmMrsSpcCiunN", &[]).unwrap_or_default();
+            operands.iter().flat_map(|text| script_of(Some(text.clone()), false)).collect()
+        }
+        "ssh-agent" => match after_options(arguments, "aEOPt", &[]).unwrap_or_default() {
+            [] => vec![],
+            rest => vec![Inner::Command { fields: rest.to_vec(), open_ended: invocation.open_ended }],
+        },
+        "entr" => match after_options(arguments, "", &[]).unwrap_or_default() {
+            [] => vec![],
+            rest => vec![Inner::Command { fields: rest.to_vec(), open_ended: true }],
+        },
+        _ => script_of(joined(after_options(arguments, "nqs", &["--interval"]).unwrap_or_default()), false),
     }
-    if rest.is_empty() {
-        return Started::default();
-    }
-    Started { inner: vec![Inner::Command { fields: rest.to_vec(), open_ended }], harmless: launcher.harmless }
 }
 
 /// What follows the options.
-fn after_options<'a>(arguments: &'a [Field], valued: &str, valued_long: &[&str]) -> Option<&'a [Field]> {
+pub(super) fn after_options<'a>(
+    arguments: &'a [Field],
+    valued: &str,
+    valued_long: &[&str],
+) -> Option<&'a [Field]> {
     let mut rest = arguments;
     while let Some((first, after)) = rest.split_first() {
         let Some(text) = first.value() else { return Some(rest) };
@@ -164,70 +165,29 @@ fn takes_next(cluster: &str, valued: &str) -> bool {
     first_valued.is_some_and(|at| cluster.len() == at + 1)
 }
 
-fn joined(arguments: &[Field]) -> Option<Field> {
-    if arguments.iter().any(|field| field.value().is_none()) {
-        return Some(Field::unknown());
-    }
-    let words: Vec<&str> = arguments.iter().map(Field::text).collect();
-    (!words.is_empty()).then(|| Field::literal(&words.join(" ")))
+pub(super) fn joined(arguments: &[Field]) -> Option<Field> {
+    let words: Vec<&str> = arguments.iter().map(known_or_mark).collect();
+    let mut text = Field::literal(&words.join(" "));
+    text.unknown = arguments.iter().any(|field| field.unknown);
+    (!words.is_empty()).then_some(text)
 }
 
-fn script_of(text: Option<Field>, same_shell: bool) -> Started {
-    let inner = match text {
-        None => vec![],
-        Some(field) => match field.value() {
-            Some(text) => vec![Inner::Script { text: text.into(), same_shell }],
-            None => vec![Inner::Unknown],
-        },
-    };
-    Started { inner, harmless: false }
+/// What is put together by the line is something, so what follows it is no program.
+fn known_or_mark(field: &Field) -> &str {
+    if field.computed && field.text().trim().is_empty() { UNKNOWN_WORD } else { field.text() }
 }
 
-/// `bash -c TEXT`, or a text on standard input; a script file is not read.
-fn shell(arguments: &[Field], stdin: Option<&Field>) -> Started {
-    let mut rest = arguments;
-    let mut has_c = false;
-    while let Some((first, after)) = rest.split_first() {
-        let Some(text) = first.value().filter(|text| text.starts_with(['-', '+']) && text.len() > 1) else {
-            break;
-        };
-        rest = after;
-        if text.starts_with("--") {
-            if matches!(text, "--rcfile" | "--init-file") {
-                rest = rest.get(1..).unwrap_or_default();
-            }
-            continue;
+pub(super) fn script_of(text: Option<Field>, same_shell: bool) -> Vec<Inner> {
+    let Some(field) = text else { return vec![] };
+    let script = |text: &str| Inner::Script { text: text.into(), same_shell, positional: None };
+    match field.value() {
+        Some(text) => vec![script(text)],
+        // What is known of it is at least searched.
+        None if field.computed && field.text().starts_with(char::is_whitespace) => {
+            vec![script(&format!("{UNKNOWN_WORD}{}", field.text())), Inner::Unknown]
         }
-        has_c |= text.contains('c');
-        if text.ends_with(['o', 'O']) {
-            rest = rest.get(1..).unwrap_or_default();
-        }
-        if text.contains('s') && !has_c {
-            return Started { harmless: false, ..script_of(stdin.cloned(), false) };
-        }
+        None => vec![script(field.text()), Inner::Unknown],
     }
-    if has_c {
-        // Other options may read start-up files.
-        let harmless = arguments.first().and_then(Field::value) == Some("-c");
-        return Started { harmless, ..script_of(rest.first().cloned(), false) };
-    }
-    if rest.is_empty() {
-        return script_of(stdin.cloned(), false);
-    }
-    Started::default()
-}
-
-/// `su -c TEXT`.
-fn dash_c(arguments: &[Field]) -> Vec<Inner> {
-    let at = arguments.iter().position(|field| {
-        field.value().is_some_and(|text| {
-            text == "--command" || (text.starts_with('-') && !text.starts_with("--") && text.ends_with('c'))
-        })
-    });
-    let text = at.and_then(|at| arguments.get(at + 1)).cloned();
-    let attached =
-        arguments.iter().find_map(|field| field.value()?.strip_prefix("--command=")).map(Field::literal);
-    script_of(text.or(attached), false).inner
 }
 
 /// `env -S TEXT`.
@@ -237,45 +197,34 @@ fn split_string(arguments: &[Field]) -> Option<Field> {
         if text == "-S" || text == "--split-string" {
             return joined(arguments.get(nth + 1..)?);
         }
-        if let Some(attached) = text.strip_prefix("-S").or_else(|| text.strip_prefix("--split-string=")) {
-            return Some(Field::literal(attached));
+        let attached = text.strip_prefix("-S").or_else(|| text.strip_prefix("--split-string="));
+        if let Some(attached) = attached.or_else(|| text.strip_prefix("-iS")) {
+            let mut words = vec![Field::literal(attached)];
+            words.extend(arguments.get(nth + 1..)?.iter().cloned());
+            return joined(&words);
         }
-        if !text.starts_with('-') {
+        if !text.starts_with('-') && !text.contains('=') {
             return None;
         }
     }
     None
 }
 
-fn xargs(arguments: &[Field]) -> Started {
-    let valued_long =
-        ["--arg-file", "--delimiter", "--max-lines", "--max-args", "--max-procs", "--max-chars", "--replace"];
-    let rest = after_options(arguments, "adEILnPsJRS", &valued_long).unwrap_or_default();
-    let inner = if rest.is_empty() {
-        vec![]
-    } else {
-        vec![Inner::Command { fields: rest.to_vec(), open_ended: true }]
-    };
-    let harmless = !inner.is_empty();
-    Started { inner, harmless }
-}
-
-/// The commands of `-exec` and its relatives, up to `;` or `+`.
-fn find(arguments: &[Field]) -> Vec<Inner> {
+/// The commands of `find -exec` and its relatives, up to `;` or `+`.
+fn executed(arguments: &[Field]) -> Vec<Inner> {
+    const RUNS: &[&str] = &["-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"];
     let mut inner = vec![];
     let mut rest = arguments;
     while let Some((first, after)) = rest.split_first() {
         rest = after;
-        let runs = ["-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"];
-        if first.value().is_some_and(|text| runs.contains(&text)) {
-            let end = after.iter().position(|field| matches!(field.text(), ";" | "+")).unwrap_or(after.len());
-            let (command, left) = after.split_at_checked(end).unwrap_or((after, &[]));
-            let fields = command
-                .iter()
-                .map(|field| if field.text() == "{}" { Field::unknown() } else { field.clone() });
-            inner.push(Inner::Command { fields: fields.collect(), open_ended: true });
-            rest = left;
+        if !first.value().is_some_and(|text| RUNS.contains(&text)) {
+            continue;
         }
+        let end = after.iter().position(|field| matches!(field.text(), ";" | "+")).unwrap_or(after.len());
+        let (command, left) = after.split_at_checked(end).unwrap_or((after, &[]));
+        let fields = command.iter().map(|field| field.with_unknown("{}")).collect();
+        inner.push(Inner::Command { fields, open_ended: true });
+        rest = left;
     }
     inner
 }

@@ -3,6 +3,7 @@
 //! The parser descends once for each level of nesting, and it backtracks. Both are bounded before
 //! it is called, and it runs on a stack that is deep enough for what is let through.
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use brush_parser::ast::Program;
@@ -18,12 +19,60 @@ const BRACKETS_MAX: usize = 4_000;
 /// Places where `((` begins, which may be arithmetic or two subshells: the parser tries both, so
 /// each one inside another multiplies the work.
 const DOUBLE_PARENTHESES_MAX: usize = 6;
+/// The same for a text that is read where it stands, without a stack of its own.
+const SHALLOW_NESTING_MAX: usize = 2;
+/// Commands inside commands inside commands, at most.
+const WALK_MAX: usize = 48;
+const SHALLOW_WALK_MAX: usize = 8;
 /// Stack of the thread that reads; only what is used of it takes memory.
 pub const STACK_BYTES: usize = 128 << 20;
 
+/// How deep a reading may go, which the stack that it runs on decides.
+pub struct Depth {
+    nesting_max: usize,
+    walk_max: usize,
+    /// A shallow reading met something deeper: it has to be read again, on a deep stack.
+    exceeded: Cell<bool>,
+    shallow: bool,
+}
+
+impl Depth {
+    /// On any stack.
+    pub fn shallow() -> Self {
+        Self {
+            nesting_max: SHALLOW_NESTING_MAX,
+            walk_max: SHALLOW_WALK_MAX,
+            exceeded: Cell::new(false),
+            shallow: true,
+        }
+    }
+
+    /// On a stack of [`STACK_BYTES`].
+    pub fn deep() -> Self {
+        Self { nesting_max: NESTING_MAX, walk_max: WALK_MAX, exceeded: Cell::new(false), shallow: false }
+    }
+
+    /// Whether one may go a level further down.
+    pub fn allows(&self, level: usize) -> bool {
+        let allowed = level < self.walk_max;
+        self.exceeded.set(self.exceeded.get() || (self.shallow && !allowed));
+        allowed && !self.exceeded.get()
+    }
+
+    pub fn exceeded(&self) -> bool {
+        self.exceeded.get()
+    }
+
+    fn fits(&self, text: &str) -> bool {
+        let fits = !is_too_deep(text, self.nesting_max);
+        self.exceeded.set(self.exceeded.get() || (self.shallow && !fits));
+        fits
+    }
+}
+
 /// The tree of a script; `None` if it is not one, or too deep.
-pub fn script(text: &str) -> Option<Program> {
-    if is_too_deep(text) {
+pub fn script(text: &str, depth: &Depth) -> Option<Program> {
+    if !depth.fits(text) {
         return None;
     }
     guarded(|| {
@@ -91,16 +140,16 @@ fn is_keyword(word: &str) -> bool {
 }
 
 /// The pieces of a word.
-pub fn pieces(text: &str) -> Option<Vec<WordPieceWithSource>> {
-    if is_too_deep(text) {
+pub fn pieces(text: &str, depth: &Depth) -> Option<Vec<WordPieceWithSource>> {
+    if !depth.fits(text) {
         return None;
     }
     guarded(|| word::parse(text, &options()).ok())
 }
 
 /// The pieces of a here-document.
-pub fn document_pieces(text: &str) -> Option<Vec<WordPieceWithSource>> {
-    if is_too_deep(text) {
+pub fn document_pieces(text: &str, depth: &Depth) -> Option<Vec<WordPieceWithSource>> {
+    if !depth.fits(text) {
         return None;
     }
     guarded(|| word::parse_heredoc(text, &options()).ok())
@@ -108,7 +157,7 @@ pub fn document_pieces(text: &str) -> Option<Vec<WordPieceWithSource>> {
 
 /// The brace expressions of a word; `None` if it has none.
 pub fn braces(text: &str) -> Option<Vec<BraceExpressionOrText>> {
-    if is_too_deep(text) {
+    if is_too_deep(text, NESTING_MAX) {
         return None;
     }
     guarded(|| word::parse_brace_expansions(text, &options()).ok().flatten())
@@ -125,11 +174,11 @@ fn guarded<T>(parse: impl FnOnce() -> Option<T>) -> Option<T> {
 }
 
 /// Errs on the side of too deep: quotes are not understood here.
-fn is_too_deep(text: &str) -> bool {
-    nesting(text) > NESTING_MAX
+fn is_too_deep(text: &str, nesting_max: usize) -> bool {
+    nesting(text) > nesting_max
         || text.matches(['(', '{', '`']).count() > BRACKETS_MAX
         || double_parentheses(text) > DOUBLE_PARENTHESES_MAX
-        || keyword_depth(text) > NESTING_MAX
+        || keyword_depth(text) > nesting_max
 }
 
 fn nesting(text: &str) -> usize {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::glob;
 use super::word::HOME_UNKNOWN;
 
 /// Folders without which a system does not run; exactly these, not what lies below them.
@@ -74,22 +75,30 @@ fn matches_everything(component: &str) -> bool {
     component.contains('*') && component.chars().all(|c| "*?.[]!^".contains(c))
 }
 
-/// What deleting `path`, resolved, would destroy that nobody wants destroyed.
+/// What deleting `path`, resolved, would destroy that nobody wants destroyed. With wildcards, it
+/// is everything that they may stand for.
 pub fn vital(path: &str, home: Option<&Path>) -> Option<Vital> {
     if path == "/" {
         return Some(Vital::Root);
     }
-    if SYSTEM_FOLDERS.contains(&path) {
+    let wild = glob::is_pattern(path);
+    let levels = path.matches('/').count();
+    let stands_for = |folder: &str| match wild {
+        false => folder == path,
+        true => folder.matches('/').count() == levels && glob::matches(path, folder),
+    };
+    if SYSTEM_FOLDERS.iter().any(|folder| stands_for(folder)) {
         return Some(Vital::System);
     }
     // Whatever contains the home directory takes it along.
-    let is_home = path == HOME_UNKNOWN || home.is_some_and(|home| home.starts_with(path));
+    let is_home = path == HOME_UNKNOWN
+        || home.is_some_and(|home| home.ancestors().any(|above| above.to_str().is_some_and(stands_for)));
     is_home.then_some(Vital::Home)
 }
 
 /// `/dev/sda`, `/dev/nvme0n1p2`, `/dev/disk0`: a disk or a partition.
-pub fn is_disk(text: &str) -> bool {
-    let Some(Target { path, .. }) = target(text, None) else { return false };
+pub fn is_disk(text: &str, cwd: Option<&Path>) -> bool {
+    let Some(Target { path, .. }) = target(text, cwd) else { return false };
     let Some(device) = path.strip_prefix("/dev/") else { return false };
     if device.starts_with("disk/by-") {
         return true;
@@ -101,60 +110,4 @@ pub fn is_disk(text: &str) -> bool {
                 && rest.chars().all(|c| c.is_ascii_alphanumeric() || "*?[]".contains(c))
         })
     })
-}
-
-/// Whether reading this file would show a secret, by its name.
-pub fn looks_secret(text: &str) -> bool {
-    text.split(['/', ':', '=']).any(|component| {
-        let name = component.to_ascii_lowercase();
-        is_secret_name(&name) || (name.starts_with('.') && name.contains(['*', '?', '[']))
-    })
-}
-
-fn is_secret_name(name: &str) -> bool {
-    const FOLDERS_AND_FILES: &[&str] = &[
-        ".ssh",
-        ".gnupg",
-        ".aws",
-        ".azure",
-        ".kube",
-        ".docker",
-        ".netrc",
-        "_netrc",
-        ".pgpass",
-        ".npmrc",
-        ".pypirc",
-        ".git-credentials",
-        ".htpasswd",
-        ".vault-token",
-        "shadow",
-        "gshadow",
-        "sudoers",
-        "environ",
-        "gcloud",
-        ".password-store",
-        "keyrings",
-        ".env",
-        ".envrc",
-    ];
-    const EXAMPLES: &[&str] = &["example", "sample", "template", "dist", "defaults"];
-    if FOLDERS_AND_FILES.contains(&name) {
-        return true;
-    }
-    if name.ends_with("_history") {
-        return true;
-    }
-    if let Some(kind) = name.strip_prefix(".env.") {
-        return !EXAMPLES.contains(&kind);
-    }
-    let private_key = name.starts_with("id_")
-        && !name.ends_with(".pub")
-        && ["rsa", "dsa", "ecdsa", "ed25519"]
-            .iter()
-            .any(|kind| name.strip_prefix("id_").is_some_and(|rest| rest.starts_with(kind)));
-    let named_so = ["credential", "secret", "passwd", "password", "token"].iter().any(|word| {
-        name.starts_with(word) && name != "passwd" && !name.ends_with(".rs") && !name.ends_with(".py")
-    });
-    let key_file = [".pem", ".key", ".p12", ".pfx", ".jks", ".kdbx"].iter().any(|end| name.ends_with(end));
-    private_key || named_so || key_file
 }

@@ -6,16 +6,30 @@ use super::*;
 
 const HOME: &str = "/home/alice";
 
+fn judged(command: &str, rules: &Rules, scripts: &dyn Scripts) -> Judgement {
+    let cwd = Path::new("/home/alice/project");
+    let asked = Asked { command, cwd, home: Some(Path::new(HOME)), agent_home: None };
+    judge(&asked, rules, Scene::Cli, scripts)
+}
+
 fn verdict(command: &str) -> Verdict {
-    judge(command, Path::new("/home/alice/project"), Some(Path::new(HOME)))
+    judged(command, &Rules::default(), &NoScripts).verdict
+}
+
+fn rule(command: &str) -> &'static str {
+    match verdict(command) {
+        Verdict::Allow => "allow",
+        Verdict::Ask { rule, .. } | Verdict::Block { rule, .. } => rule,
+    }
+}
+
+fn anywhere(command: &str) -> Verdict {
+    let asked = Asked { command, cwd: Path::new("/"), home: None, agent_home: None };
+    judge(&asked, &Rules::default(), Scene::Cli, &NoScripts).verdict
 }
 
 fn is_blocked(command: &str) -> bool {
     matches!(verdict(command), Verdict::Block { .. })
-}
-
-fn is_asked(command: &str) -> bool {
-    matches!(verdict(command), Verdict::Ask { .. })
 }
 
 #[test]
@@ -34,7 +48,8 @@ fn each_catastrophe_is_blocked_by_its_rule() {
         ("systemctl poweroff", "systemctl-power-off"),
         ("telinit 6", "telinit-power-off"),
     ] {
-        assert_eq!(verdict(command), Verdict::Block { rule }, "{command}");
+        assert!(is_blocked(command), "{command}");
+        assert_eq!(super::tests::rule(command), rule, "{command}");
     }
 }
 
@@ -343,195 +358,11 @@ fn what_plainly_only_reads_is_allowed() {
 }
 
 #[test]
-fn everything_else_is_asked() {
-    for command in [
-        // Changes.
-        "cargo build",
-        "rm x",
-        "mv a b",
-        "touch x",
-        "echo x > f",
-        "echo x >> f",
-        "ls > out",
-        "ls &> out",
-        "tee f",
-        "python3 build.py",
-        "make",
-        "git commit -m x",
-        "git branch -D old",
-        "git push",
-        "git tag v1",
-        "git remote add a b",
-        "npm install",
-        "curl https://example.net",
-        "sed -i s/a/b/ f",
-        "chmod +x f",
-        "kill 123",
-        "mkdir d",
-        // Options of readers that write or run.
-        "find . -delete",
-        "find . -exec cat {} \\;",
-        "find . -fprint f",
-        "sort -o f f",
-        "sort --outp=f f",
-        "sort -uo f f",
-        "sort --compress-program=./x f",
-        "rg --pre ./x y",
-        "git diff --output=f",
-        "git log --outp=f",
-        "git -c a.b=c log",
-        "git grep -Oless x",
-        "git diff --ext-diff",
-        "tree -o f",
-        "uniq a b",
-        "date -s tomorrow",
-        "date 01010101",
-        "hostname new",
-        "sed 's/a/b/w f' x",
-        "sed -n 'e' x",
-        "man -P ./x ls",
-        "env",
-        "printenv",
-        "set",
-        "export",
-        "sort *",
-        "rg x *",
-        "printf -v 'a[$(id)]' x",
-        "test -v 'a[$(id)]'",
-        "[[ 'a[$(id)]' -eq 1 ]]",
-        "x='a[$(id)]'; echo $((x))",
-        "for x in 'a[$(id)]'; do echo $((x)); done",
-        "(( 'a[$(id)]' ))",
-        // What is only known when it runs.
-        "$CMD",
-        "$(echo ls)",
-        "`echo ls`",
-        "cat $FILE",
-        "ls $(cat f)",
-        "/bin/l?",
-        "eval \"$X\"",
-        "bash -c \"$X\"",
-        "x=rm; false && x=ls; $x foo",
-        "ls | xargs cat",
-        "bash script.sh",
-        "sh",
-        "source f",
-        ". f",
-        "./ls",
-        "~/bin/ls",
-        "/tmp/ls",
-        "echo x | sh -c \"$Y\"",
-        "bash <(echo ls)",
-        "cat < $F",
-        "cat < /dev/tcp/example.net/80",
-        "bash --rcfile x -ic ls",
-        // Variables that programs heed.
-        "PATH=. ls",
-        "PATH=.; ls",
-        "LD_PRELOAD=x ls",
-        "GIT_PAGER=./x git log",
-        "IFS=x",
-        "BASH_ENV=x bash -c ls",
-        // Other users.
-        "sudo ls",
-        "sudo -S whoami",
-        "doas cat x",
-        // Secrets.
-        "cat .env",
-        "cat ~/.ssh/id_rsa",
-        "cat ~/.aws/credentials",
-        "head .env.local",
-        "grep x .env",
-        "cat < .env",
-        "cat .e*",
-        "cat ~/.s*/*",
-        "git show HEAD:.env",
-        "cat /proc/self/environ",
-        "cat server.key",
-        "cat ~/.bash_history",
-        "base64 ~/.netrc",
-        "grep -r token ~",
-        "cd ~ && grep -r token",
-        "grep -r token /",
-        "head -c 9 /dev/sda",
-        // Not shell, or not text.
-        "ls >& f",
-        "ls <> f",
-        "x='$(id)'; echo ${x@P}",
-        "x=-v; false && x=%s; printf $x 'a[$(id)]' y",
-        "echo ${x@P}",
-        "grep -ex .env",
-        "rg --files .env",
-        "cd ~/.ssh && cat id*",
-        "yarn --version",
-        "echo $[ $(touch x) ]",
-        "echo {$(touch x),b}",
-        "ls {a,`touch x`}",
-        "echo ${a['b[$(id)]']}",
-        "${x}ls",
-        "l${x}s",
-        "select x in a; do touch x; done",
-        "ls (",
-        "echo 'unclosed",
-        "ls\r",
-        "\u{1b}[31mrm\u{1b}[0m -rf x",
-        "r\0m -rf x",
-        "\u{ff52}\u{ff4d} -rf x",
-        "fi",
-    ] {
-        assert!(is_asked(command), "{command:?}: {:?}", verdict(command));
-    }
-}
-
-fn pattern(command: &str) -> String {
-    match verdict(command) {
-        Verdict::Ask { pattern, .. } => pattern,
-        other => panic!("{command:?}: {other:?}"),
-    }
-}
-
-#[test]
-fn a_lasting_yes_covers_a_plain_command_with_its_subcommand_or_exactly_this_line() {
-    assert_eq!(pattern("cargo build --release"), "cargo build");
-    assert_eq!(pattern(" git commit -m 'x y' "), "git commit");
-    for exact in [
-        "rm -r build",
-        "python3 build.py",
-        "cargo build > log",
-        "cargo build && rm x",
-        "cargo test $X",
-        "sudo cargo build",
-        "cargo build < input",
-        "RUSTFLAGS=x cargo build",
-        "cargo -V build",
-        "git $(echo push)",
-        "echo y | npm install",
-        "f() { cargo build; }",
-        "cargo build <<EOF\nx\nEOF",
-    ] {
-        assert_eq!(pattern(exact), exact);
-    }
-}
-
-#[test]
-fn the_reason_is_one_plain_sentence() {
-    for command in
-        ["cargo build", "echo x > f", "sudo ls", "cat .env", "$X", "ls (", "PATH=. ls", "cat $F", "\u{1b}x y"]
-    {
-        let Verdict::Ask { reason, .. } = verdict(command) else { panic!("{command}") };
-        assert!(reason.ends_with('.') && !reason.chars().any(char::is_control), "{reason}");
-    }
-    let Verdict::Ask { reason, rule, .. } = verdict("cargo build") else { panic!() };
-    assert_eq!(reason, "It runs `cargo`, which is not known to only read here.");
-    assert_eq!(rule, "not-read-only");
-}
-
-#[test]
 fn nothing_is_known_of_a_home_that_is_not_told_but_its_spellings() {
-    let judge = |command| judge(command, Path::new("/srv"), None);
-    assert_eq!(judge("rm -rf ~"), Verdict::Block { rule: "delete-home" });
-    assert_eq!(judge("rm -rf \"$HOME\"/*"), Verdict::Block { rule: "delete-home" });
-    assert!(matches!(judge("rm -rf ./x"), Verdict::Ask { .. }));
+    for command in ["rm -rf ~", "rm -rf \"$HOME\"/*"] {
+        assert!(matches!(anywhere(command), Verdict::Block { rule: "delete-home", .. }), "{command}");
+    }
+    assert!(matches!(anywhere("rm -rf ./x"), Verdict::Ask { .. }));
 }
 
 #[test]
@@ -626,18 +457,16 @@ fn nasty_texts_are_asked_about_quickly() {
             continue;
         }
         let begin = std::time::Instant::now();
-        judge(&text, Path::new("/"), None);
+        anywhere(&text);
         let shown: String = text.chars().take(40).collect();
         assert!(begin.elapsed().as_secs() < 5, "{:?} for {} bytes of {shown:?}", begin.elapsed(), text.len());
     }
-    let long = "x".repeat(COMMAND_CHARS_MAX + 1);
-    assert!(matches!(verdict(&long), Verdict::Ask { rule: "too-long", .. }));
 }
 
 proptest::proptest! {
     #[test]
     fn no_text_makes_it_panic(text in "[ -~\n]{0,60}|\\PC{0,20}|([;&|<>(){}$`\"'\\\\#*~=! \n]|rm|/|-rf|if|fi|do|in|EOF){0,30}") {
-        judge(&text, Path::new("/"), None);
+        anywhere(&text);
         last_program(&text);
     }
 }
@@ -659,62 +488,269 @@ fn the_program_that_gives_the_exit_status_is_the_last_one() {
     }
 }
 
-/// Public cases: expected verdict and command lines, by case.
-type Cases = std::collections::BTreeMap<String, std::collections::BTreeMap<String, Vec<String>>>;
-
-/// Allowed by the cases, and still asked about: those that change something small. Which changes
-/// are small is the full reading's to say.
-const ASKED_FOR_NOW: &[&str] = &[
-    "git branch -d old",
-    "git push origin main",
-    "git commit -F - <<'EOF'\nfix: document bash -c \"rm -rf ~/x\"\nEOF",
-    "curl -fsSL https://example.net/a.tgz -o a.tgz",
-    "python3 build.py",
-    "kubectl get ns",
-    "terraform plan",
-    "docker ps",
-    "psql -c \"SELECT 1\"",
-    "sqlite3 a.db \"DELETE FROM users WHERE id = 1\"",
-    "kill 12345",
-    "pkill -f nginx",
-    "rm run.sh",
-    "rm -f readme.txt",
-    "sed -n \"$(grep -n X f | cut -d: -f1),+3p\" f",
-    "git commit -m \"rollback uses git clean -fdx\"",
-    "git commit -m \"rm -rf /\"",
-    "echo x > config.yaml.bak",
-    "echo x > .env#backup",
-    "pseudosudo -S id",
-    "ｌｓ -ｌａ src",
-    "nice -n 10 make",
-    "env | sort",
-];
+#[test]
+fn what_is_too_large_is_refused_in_every_mode() {
+    let off = Rules { mode: Mode::Off, ..Rules::default() };
+    for (text, refused) in [
+        ("echo a; ".repeat(COMMAND_CHARS_MAX / 8), false),
+        ("echo a; ".repeat(COMMAND_CHARS_MAX / 8 + 1), true),
+        ("x".repeat(UNSEPARATED_CHARS_MAX), false),
+        ("x".repeat(UNSEPARATED_CHARS_MAX + 1), true),
+        ("é".repeat(UNSEPARATED_CHARS_MAX), false),
+        (format!("{}\n{}", "x".repeat(UNSEPARATED_CHARS_MAX), "y"), false),
+        ("a;".repeat(SEGMENTS_MAX - 1), false),
+        ("a;".repeat(SEGMENTS_MAX), true),
+    ] {
+        let judgement = judged(&text, &off, &NoScripts);
+        assert_eq!(judgement.step == Step::Limits, refused, "{} characters", text.chars().count());
+        if refused {
+            assert_eq!(judgement.outcome, Outcome::Blocked);
+            assert!(matches!(judgement.verdict, Verdict::Block { rule: TOO_LARGE, .. }));
+        }
+    }
+}
 
 #[test]
-fn public_cases_get_the_verdict_that_they_expect() {
-    let cases: Cases = serde_json::from_str(include_str!("cases.json")).unwrap();
-    let mut asked_for_now = vec![];
-    for (id, expected, command) in cases
-        .iter()
-        .flat_map(|(id, verdicts)| verdicts.iter().map(move |(expected, commands)| (id, expected, commands)))
-        .flat_map(|(id, expected, commands)| commands.iter().map(move |command| (id, expected, command)))
-    {
-        let verdict = verdict(command);
-        let (allowed, blocked) = (verdict == Verdict::Allow, matches!(verdict, Verdict::Block { .. }));
-        let fits = match expected.as_str() {
-            "block" => blocked,
-            "ask" => !allowed && !blocked,
-            "not_allow" => !allowed,
-            "not_block" => !blocked,
-            "allow" => {
-                if !allowed && !blocked {
-                    asked_for_now.push(command.as_str());
-                }
-                !blocked
-            }
-            other => panic!("{id}: unknown verdict {other}"),
-        };
-        assert!(fits, "{id}: {command:?} is to be {expected}, and is {verdict:?}");
+fn what_is_refused_for_its_size_is_kept_and_the_way_on_is_named() {
+    let home = tempfile::tempdir().unwrap();
+    let text = "x".repeat(UNSEPARATED_CHARS_MAX + 1);
+    let mut judgement = judged(&text, &Rules::default(), &NoScripts);
+    saved::keep(&mut judgement, &text, home.path());
+    let Verdict::Block { shown, .. } = judgement.verdict else { panic!() };
+    let kept: Vec<_> = std::fs::read_dir(home.path().join("cache/blocked-scripts")).unwrap().collect();
+    let path = kept[0].as_ref().unwrap().path();
+    assert!(kept.len() == 1 && shown.contains(&format!("bash {}", path.display())), "{shown}");
+    assert!(std::fs::read_to_string(path).unwrap().contains(&text));
+
+    let mut harmless = judged("ls", &Rules::default(), &NoScripts);
+    let before = harmless.clone();
+    saved::keep(&mut harmless, "ls", home.path());
+    assert_eq!(harmless, before);
+}
+
+fn step(command: &str, rules: &Rules) -> Step {
+    judged(command, rules, &NoScripts).step
+}
+
+#[test]
+fn the_first_three_steps_cannot_be_passed() {
+    let pattern = |command: &str| match verdict(command) {
+        Verdict::Ask { pattern, .. } => pattern,
+        _ => command.to_owned(),
+    };
+    let rules = Rules {
+        mode: Mode::Off,
+        deny: vec!["git push*".into()],
+        allowlist: vec![pattern("rm -rf /"), pattern("echo x | sudo -S id"), pattern("git push -f")],
+        ..Rules::default()
+    };
+    assert_eq!(step("rm -rf /", &rules), Step::HardLine);
+    assert_eq!(step("echo x | sudo -S id", &rules), Step::SudoStdin);
+    assert_eq!(step("git push -f", &rules), Step::DenyRule);
+    assert_eq!(step("git reset --hard", &rules), Step::Off);
+    assert_eq!(step("ls", &rules), Step::Passed);
+}
+
+#[test]
+fn a_password_for_sudo_is_refused_unless_herm_has_one() {
+    for command in [
+        "echo x | sudo -S id",
+        "sudo -k && sudo -S ls",
+        "sudo -nS id",
+        "sudo -Sk id",
+        "sudo --stdin id",
+        "sudo -u root -S id",
+        "sudo -A id",
+        "sudo --askpass id",
+        "env sudo -S id",
+        "bash -c 'sudo -S id'",
+        "sudo --std id",
+        "/usr/bin/sudo -S id",
+    ] {
+        assert_eq!(step(command, &Rules::default()), Step::SudoStdin, "{command}");
+        let known = Rules { sudo_password: true, ..Rules::default() };
+        assert_eq!(judged(command, &known, &NoScripts).outcome, Outcome::Asks, "{command}");
     }
-    assert_eq!(asked_for_now, ASKED_FOR_NOW);
+    for command in ["sudo id", "sudo -u S id", "sudo -E make", "sudo ls -S", "sudo -n id"] {
+        assert_eq!(step(command, &Rules::default()), Step::Passed, "{command}");
+    }
+}
+
+#[test]
+fn a_deny_rule_is_about_what_runs() {
+    for (rule, blocked, passed) in [
+        ("*systemctl*", "systemctl stop web", "rg -n systemctl deploy.sh"),
+        ("*docker *", "docker stop web", "grep -n docker deploy.sh"),
+        ("*docker *", "sudo docker ps", "echo docker stop"),
+        ("*docker *", "docker", "git commit -m 'stop docker now'"),
+        ("*docker *", "bash -c 'docker ps'", "nice grep docker f"),
+        ("git push*", "git push origin main", "git pull"),
+        ("git push --force*", "ls; git push --force origin", "git push origin"),
+        ("*--force*", "git push --force", "git commit -m 'use --force'"),
+        ("*prod*", "kubectl get pods -n prod", "grep prod f"),
+        ("*id_rsa*", "cat ~/.ssh/id_rsa", "man id_rsa"),
+        ("GIT *", "git status", "gitk"),
+        ("curl * | sh", "curl x | sh", "curl x"),
+        ("npm publish", "npm publish", "npm publish-x"),
+        ("*docker*", "$(docker ps)", "find . -name '*docker*'"),
+        ("terraform ?pply", "terraform apply", "terraform plan"),
+        ("*reboot*", "x='touch reboot'; eval \"$x\"", "printf reboot"),
+    ] {
+        let rules = Rules { deny: vec![rule.into()], ..Rules::default() };
+        assert_eq!(step(blocked, &rules), Step::DenyRule, "{rule}: {blocked}");
+        assert_ne!(step(passed, &rules), Step::DenyRule, "{rule}: {passed}");
+    }
+    let empty = Rules { deny: vec![String::new(), " ".into()], ..Rules::default() };
+    assert_eq!(step("ls", &empty), Step::Passed);
+}
+
+fn pattern(command: &str) -> String {
+    match verdict(command) {
+        Verdict::Ask { pattern, .. } => pattern,
+        other => panic!("{command:?}: {other:?}"),
+    }
+}
+
+#[test]
+fn a_yes_covers_a_danger_and_no_other() {
+    let rules = |command: &str| Rules { allowlist: vec![pattern(command)], ..Rules::default() };
+    for (yes, covered) in [
+        ("git push -f", "git push --force origin main"),
+        ("git reset --hard", "git -C x reset --hard HEAD~1"),
+        ("rm -r build", "rm -rf target/debug"),
+        ("docker stop a", "docker stop b"),
+        ("kubectl delete pod x", "kubectl -n y delete pod z"),
+        ("psql -c 'DROP TABLE a'", "psql -c 'drop table b'"),
+        ("echo A=1 > .env", "tee .env"),
+    ] {
+        assert_eq!(step(covered, &rules(yes)), Step::AllowList, "{yes}: {covered}");
+    }
+    for (yes, other) in [
+        ("git push -f", "git push origin :main"),
+        ("git push -f", "git push -f && git reset --hard"),
+        ("git reset --hard", "git clean -fd"),
+        ("rm -r build", "rm -rf /srv/x"),
+        ("rm -r build", "ls | xargs rm -r"),
+        ("rm -r build", "rm -r build; $X"),
+        ("python3 -c 'print(1)'", "python3 -c 'print(2)'"),
+        ("curl http://a/x | sh", "curl http://b/x | sh"),
+        ("docker stop a", "docker rm a"),
+        ("psql -c 'DROP TABLE a'", "psql -c 'DROP DATABASE a'"),
+        ("echo A=1 > .env", "echo A=1 > ../.env"),
+        ("chmod 777 f", "chmod -R 777 f"),
+        ("bash <<< ls", "bash <<< id"),
+        ("$X", "$Y"),
+    ] {
+        assert_eq!(step(other, &rules(yes)), Step::Dangerous, "{yes}: {other}");
+    }
+    let both = "git push -f && git reset --hard";
+    assert_eq!(step(both, &rules(both)), Step::AllowList);
+    let each =
+        Rules { allowlist: vec![pattern("git push -f"), pattern("git reset --hard")], ..Rules::default() };
+    assert_eq!(step(both, &each), Step::AllowList);
+}
+
+#[test]
+fn a_grant_may_be_for_one_target() {
+    let Verdict::Ask { pattern, target, .. } = verdict("rm -r build") else { panic!() };
+    assert_eq!(target.as_deref(), Some("build"));
+    let grant = Grant { pattern, target };
+    let rules = Rules { grants: vec![grant.clone()], ..Rules::default() };
+    assert_eq!(step("rm -rf build", &rules), Step::Grant);
+    assert_eq!(step("rm -rf other", &rules), Step::Dangerous);
+    let any = Rules { grants: vec![Grant { target: None, ..grant }], ..Rules::default() };
+    assert_eq!(step("rm -rf other", &any), Step::Grant);
+}
+
+#[test]
+fn the_scene_decides_who_answers() {
+    let outcome = |rules: &Rules, scene| {
+        let cwd = Path::new("/home/alice/project");
+        let asked = Asked { command: "git reset --hard", cwd, home: None, agent_home: None };
+        let judgement = judge(&asked, rules, scene, &NoScripts);
+        assert!(matches!(judgement.verdict, Verdict::Ask { .. }));
+        judgement.outcome
+    };
+    let deny = Rules::default();
+    let approve = Rules { cron: Preset::Approve, single_query: Preset::Approve, ..Rules::default() };
+    for (rules, scene, expected) in [
+        (&deny, Scene::Cli, Outcome::Asks),
+        (&deny, Scene::Gateway, Outcome::Asks),
+        (&deny, Scene::Cron, Outcome::Denied),
+        (&deny, Scene::SingleQuery, Outcome::Denied),
+        (&approve, Scene::Cli, Outcome::Asks),
+        (&approve, Scene::Cron, Outcome::Runs),
+        (&approve, Scene::SingleQuery, Outcome::Runs),
+    ] {
+        assert_eq!(outcome(rules, scene), expected, "{scene:?}");
+    }
+}
+
+/// Scripts by path.
+struct Shelf(&'static [(&'static str, Script)]);
+
+impl Scripts for Shelf {
+    fn read(&self, path: &Path) -> Script {
+        let found = self.0.iter().find(|(name, _)| Path::new(name) == path);
+        found.map_or(Script::Missing, |(_, script)| script.clone())
+    }
+}
+
+#[test]
+fn scripts_are_read_and_judged() {
+    let text = |text: &str| Script::Text(text.into());
+    let shelf = Box::leak(Box::new(vec![
+        ("/home/alice/project/wipe.sh", text("#!/bin/bash\nset -e\nrm -rf /\n")),
+        ("/home/alice/project/reset", text("#!/bin/sh\ngit reset --hard\n")),
+        ("/home/alice/project/fine.sh", text("ls\necho \"$1\"\n")),
+        ("/home/alice/project/outer.sh", text("./wipe.sh\n")),
+        ("/home/alice/project/self.sh", text("./self.sh\n")),
+        ("/home/alice/project/arg.sh", text("rm -rf \"$1\"\n")),
+        ("/home/alice/project/x.py", text("#!/usr/bin/env python3\nrm -rf /\n")),
+        ("/home/alice/project/tool", Script::Binary),
+        ("/home/alice/project/big.sh", Script::Unreadable("is too long to be checked")),
+        ("/home/alice/.profile2", text("export A=1\nreboot\n")),
+    ]));
+    let shelf = Shelf(shelf);
+    for (command, expected) in [
+        ("bash wipe.sh", "delete-root"),
+        ("sh ./wipe.sh", "delete-root"),
+        ("./wipe.sh", "delete-root"),
+        ("source wipe.sh", "delete-root"),
+        (". ./wipe.sh", "delete-root"),
+        ("bash < wipe.sh", "delete-root"),
+        ("sudo ./wipe.sh", "delete-root"),
+        ("cd /tmp; /home/alice/project/wipe.sh", "delete-root"),
+        ("bash -x wipe.sh", "delete-root"),
+        ("./outer.sh", "delete-root"),
+        ("source ~/.profile2", "power-off"),
+        ("bash arg.sh /", "delete-root"),
+        ("bash arg.sh build", "delete-recursively"),
+        ("./reset", "git-reset-hard"),
+        ("bash big.sh", "unreadable"),
+        ("./fine.sh x", "allow"),
+        ("./self.sh", "unreadable"),
+        ("./x.py", "allow"),
+        ("python3 x.py", "allow"),
+        ("./tool", "allow"),
+        ("bash missing.sh", "allow"),
+        ("cd sub && ./wipe.sh", "allow"),
+    ] {
+        let judgement = judged(command, &Rules::default(), &shelf);
+        let rule = match judgement.verdict {
+            Verdict::Allow => "allow",
+            Verdict::Ask { rule, .. } | Verdict::Block { rule, .. } => rule,
+        };
+        assert_eq!(rule, expected, "{command}");
+    }
+    let Verdict::Ask { reason, .. } = judged("./reset", &Rules::default(), &shelf).verdict else { panic!() };
+    assert!(reason.contains("in the script `./reset`"), "{reason}");
+}
+
+#[test]
+fn what_would_run_is_listed_as_the_shell_would_see_it() {
+    let commands = |command| judged(command, &Rules::default(), &NoScripts).commands;
+    assert_eq!(commands("r\\m -r \"a b\" $X | tee \"$(date)\""), ["rm -r 'a b' …", "date", "tee …"]);
+    assert_eq!(commands("sudo -u bob env A=1 ls"), ["sudo -u bob env A=1 ls", "env A=1 ls", "ls"]);
+    assert!(commands("# ls").is_empty());
 }

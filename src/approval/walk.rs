@@ -2,52 +2,66 @@
 //!
 //! Variables that the line sets and directories that it changes to are followed in the order of
 //! the text, as if every command succeeded: enough to see through a disguise, not an interpreter.
+//! Where one command may not run, what it would set is not taken for granted.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use brush_parser::ast::{
-    AndOr, AndOrList, Assignment, AssignmentName, AssignmentValue, Command, CommandPrefixOrSuffixItem,
-    CompoundCommand, CompoundList, ExtendedTestExpr, FunctionDefinition, Pipeline, Program,
-    SeparatorOperator, SimpleCommand,
+    AndOr, AndOrList, Command, CompoundList, FunctionBody, Pipeline, Program, SeparatorOperator,
 };
 
-use super::parse;
-use super::reading::Reading;
-use super::word::{Field, HOME_UNKNOWN, expand, expand_unsplit};
+use super::parse::{self, Depth};
+use super::reading::{Reading, Stdin};
+use super::scripts::{NoScripts, Scripts};
+use super::word::{Field, HOME_UNKNOWN, expand};
 
+mod compound;
+mod file;
 mod invoke;
+mod output;
 mod redirect;
+mod simple;
 
-/// Commands inside commands inside commands, at most.
-const DEPTH_MAX: usize = 48;
 /// Characters of words that are expanded and scripts that are parsed, all together; what is nested
 /// counts once for each level. Keeps the time linear.
-const WORK_MAX: usize = 400_000;
+const WORK_MAX: usize = 600_000;
 /// Variables that are followed, and the longest value and directory, in bytes: they are copied for
 /// every subshell, and `x=$x$x` doubles.
 const VARIABLES_MAX: usize = 32;
 const VALUE_BYTES_MAX: usize = 512;
-/// Values of a `for` loop that are followed one by one.
-const LOOP_VALUES_MAX: usize = 16;
 
-/// Reads a command line; `None` if it cannot be read at all.
-pub fn read(command: &str, cwd: &Path, home: Option<&Path>) -> Option<Reading> {
-    on_deep_stack(|| {
-        let mut walk = Walk::new(Some(cwd), home);
-        match parse::script(command) {
-            Some(program) => walk.program(&program),
-            None => walk.runs(command),
-        }
-        Some(walk.reading)
-    })
+/// A command line and the place where it would run.
+#[derive(Clone, Copy)]
+pub struct Place<'a> {
+    pub cwd: Option<&'a Path>,
+    pub home: Option<&'a Path>,
+    pub scripts: &'a dyn Scripts,
+}
+
+/// Reads a command line; `None` if there is no stack to read it on.
+pub fn read(command: &str, place: Place<'_>) -> Option<Reading> {
+    let visit = |depth: Depth| {
+        let mut walk = Walk::new(place, depth);
+        walk.script(command);
+        walk.reading.too_deep = walk.depth.exceeded();
+        walk.reading
+    };
+    // Nearly every line is shallow, and a thread costs more than reading it.
+    let reading = visit(Depth::shallow());
+    if !reading.too_deep {
+        return Some(reading);
+    }
+    on_deep_stack(|| Some(visit(Depth::deep())))
 }
 
 /// The program whose exit status is that of the command line, where that is plain; `git` with its
 /// subcommand.
 pub fn last_program(command: &str) -> Option<String> {
     on_deep_stack(|| {
-        let program = parse::script(command)?;
+        let depth = Depth::deep();
+        let program = parse::script(command, &depth)?;
         let list = &program.complete_commands.last()?.0.last()?.0;
         let pipeline = list.additional.is_empty().then_some(&list.first)?;
         if pipeline.bang {
@@ -55,7 +69,7 @@ pub fn last_program(command: &str) -> Option<String> {
         }
         match pipeline.seq.last()? {
             Command::Simple(simple) => {
-                let mut walk = Walk::new(None, None);
+                let mut walk = Walk::new(Place { cwd: None, home: None, scripts: &NoScripts }, depth);
                 walk.simple(simple);
                 let last = walk.reading.invocations.last()?;
                 let name = last.name()?;
@@ -81,33 +95,67 @@ fn on_deep_stack<T: Send>(read: impl FnOnce() -> Option<T> + Send) -> Option<T> 
     })
 }
 
+/// What is known of a variable that the line sets.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Held {
+    Text(String),
+    List(Vec<String>),
+    /// Something that the line puts together when it runs.
+    Computed,
+}
+
 /// A visit under way.
-pub struct Walk {
+pub struct Walk<'a> {
     reading: Reading,
-    variables: HashMap<String, String>,
+    scripts: &'a dyn Scripts,
+    depth: Depth,
+    variables: HashMap<String, Held>,
+    /// `$1` and what follows, where they are known.
+    positional: Option<Vec<Field>>,
+    functions: HashMap<String, Arc<FunctionBody>>,
     cwd: Option<PathBuf>,
-    /// Text that the next command gets on its standard input, if known.
-    stdin: Option<Field>,
+    /// What the next command gets on its standard input, unless it is redirected.
+    stdin: Option<Arc<Stdin>>,
     /// Functions whose bodies are being visited.
     defining: Vec<String>,
     /// The innermost of them starts itself in the background.
     starts_itself: bool,
-    depth: usize,
+    /// What is visited may not run: it stands behind `&&`, in an `if` and the like.
+    conditional: bool,
+    detached: bool,
+    splits_elsewhere: bool,
+    /// The script that is being visited, if it is not the line itself.
+    script: Option<Arc<str>>,
+    scripts_read: usize,
+    nested: usize,
     work: usize,
 }
 
-impl Walk {
-    fn new(cwd: Option<&Path>, home: Option<&Path>) -> Self {
+impl<'a> Walk<'a> {
+    fn new(place: Place<'a>, depth: Depth) -> Self {
         Self {
-            reading: Reading { home: home.map(Path::to_owned), ..Reading::default() },
+            reading: Reading { home: place.home.map(Path::to_owned), ..Reading::default() },
+            scripts: place.scripts,
+            depth,
             variables: HashMap::new(),
-            cwd: cwd.map(Path::to_owned),
+            positional: None,
+            functions: HashMap::new(),
+            cwd: place.cwd.map(Path::to_owned),
             stdin: None,
             defining: vec![],
             starts_itself: false,
-            depth: 0,
+            conditional: false,
+            detached: false,
+            splits_elsewhere: false,
+            script: None,
+            scripts_read: 0,
+            nested: 0,
             work: 0,
         }
+    }
+
+    pub fn deep(&self) -> &Depth {
+        &self.depth
     }
 
     pub fn home(&self) -> String {
@@ -118,12 +166,25 @@ impl Walk {
         self.cwd.as_ref().map(|cwd| cwd.display().to_string())
     }
 
-    pub fn variable(&self, name: &str) -> Option<String> {
-        self.variables.get(name).cloned()
+    pub fn variable(&self, name: &str) -> Option<&Held> {
+        self.variables.get(name)
     }
 
-    pub fn unread(&mut self, why: &'static str) {
-        self.reading.unread.get_or_insert(why);
+    pub fn positional(&self) -> Option<&[Field]> {
+        self.positional.as_deref()
+    }
+
+    /// The line has set `IFS`, so where words are split is not known.
+    pub fn splits_elsewhere(&self) -> bool {
+        self.splits_elsewhere
+    }
+
+    pub fn unread(&mut self, why: &str) {
+        let script = self.script.as_deref();
+        self.reading.unread.get_or_insert_with(|| match script {
+            Some(script) => format!("{why} (in `{script}`)"),
+            None => why.to_owned(),
+        });
     }
 
     /// Counts work; false when there has been too much.
@@ -136,17 +197,11 @@ impl Walk {
         within
     }
 
-    /// A command substitution: visited with what is set so far, and nothing it sets stays.
-    pub fn substitution(&mut self, script: &str) {
-        self.reading.compound = true;
-        self.scoped(|walk| walk.script(script));
-    }
-
     fn script(&mut self, script: &str) {
         if !self.spend(script.len()) {
             return;
         }
-        match parse::script(script) {
+        match parse::script(script, &self.depth) {
             Some(program) => self.program(&program),
             None => self.runs(script),
         }
@@ -154,30 +209,51 @@ impl Walk {
 
     /// What is no script is at least searched for catastrophes.
     fn runs(&mut self, text: &str) {
+        if self.depth.exceeded() {
+            return;
+        }
         self.unread("it cannot be read as a shell command");
         for run in parse::runs(text) {
             for word in &run.written {
                 let fields = expand(word, self);
-                self.reading.writes.extend(fields);
+                self.writes(fields);
             }
-            let fields = run.words.iter().flat_map(|word| expand(word, self)).collect();
-            self.invoke(fields, None, false);
+            let sets = |word: &&String| assigned_name(word).is_some();
+            let assignments: Vec<&String> = run.words.iter().take_while(sets).collect();
+            for word in &assignments {
+                for field in expand(word, self) {
+                    self.declare(&field);
+                }
+            }
+            let rest = run.words.iter().skip(assignments.len());
+            let fields = rest.flat_map(|word| expand(word, self)).collect();
+            self.invoke(fields, false);
         }
     }
 
+    /// Visits what cannot change this shell.
     fn scoped(&mut self, visit: impl FnOnce(&mut Self)) {
-        let (cwd, variables) = (self.cwd.clone(), self.variables.clone());
+        let (cwd, variables, functions) = (self.cwd.clone(), self.variables.clone(), self.functions.clone());
+        let (positional, splits) = (self.positional.clone(), self.splits_elsewhere);
         self.nested(visit);
-        (self.cwd, self.variables) = (cwd, variables);
+        (self.cwd, self.variables, self.functions) = (cwd, variables, functions);
+        (self.positional, self.splits_elsewhere) = (positional, splits);
     }
 
     fn nested(&mut self, visit: impl FnOnce(&mut Self)) {
-        if self.depth >= DEPTH_MAX {
+        if !self.depth.allows(self.nested) {
             return self.unread("it is nested too deeply to be read");
         }
-        self.depth += 1;
+        self.nested += 1;
         visit(self);
-        self.depth -= 1;
+        self.nested -= 1;
+    }
+
+    /// Visits what may not run.
+    fn perhaps(&mut self, visit: impl FnOnce(&mut Self)) {
+        let outer = std::mem::replace(&mut self.conditional, true);
+        visit(self);
+        self.conditional = outer;
     }
 
     fn program(&mut self, program: &Program) {
@@ -193,9 +269,12 @@ impl Walk {
                     return;
                 }
                 let before = walk.reading.invocations.len();
+                let in_background = matches!(item.1, SeparatorOperator::Async);
+                let outer = walk.detached;
+                walk.detached |= in_background;
                 walk.and_or(&item.0);
-                walk.starts_itself |=
-                    matches!(item.1, SeparatorOperator::Async) && walk.calls_itself(before) > 0;
+                walk.detached = outer;
+                walk.starts_itself |= in_background && walk.calls_itself(before) > 0;
             }
         });
     }
@@ -204,39 +283,27 @@ impl Walk {
         self.pipeline(&list.first);
         for next in &list.additional {
             match next {
-                AndOr::And(pipeline) | AndOr::Or(pipeline) => self.pipeline(pipeline),
+                AndOr::And(pipeline) | AndOr::Or(pipeline) => self.perhaps(|walk| walk.pipeline(pipeline)),
             }
         }
     }
 
     fn pipeline(&mut self, pipeline: &Pipeline) {
-        let before = self.reading.invocations.len();
-        self.stdin = None;
-        let [only] = pipeline.seq.as_slice() else {
-            self.reading.compound = true;
-            for command in &pipeline.seq {
-                let before = self.reading.invocations.len();
-                self.scoped(|walk| walk.command(command));
-                self.stdin = self.printed_since(before);
-            }
-            self.stdin = None;
-            self.reading.bomb |= self.calls_itself(before) > 1;
-            return;
-        };
-        self.command(only);
-    }
-
-    /// What the one command since `before` prints, if it plainly prints a text.
-    fn printed_since(&self, before: usize) -> Option<Field> {
-        match self.reading.invocations.get(before..)? {
-            [echo] if matches!(echo.name(), Some("echo" | "printf")) => {
-                let words: Option<Vec<&str>> = echo.arguments.iter().map(Field::value).collect();
-                let words = words?;
-                let text = words.iter().skip_while(|word| word.starts_with('-')).copied().collect::<Vec<_>>();
-                Some(Field::literal(&text.join(" ").replace("\\n", "\n")))
-            }
-            _ => None,
+        if let [only] = pipeline.seq.as_slice() {
+            return self.command(only);
         }
+        let begin = self.reading.invocations.len();
+        let outer = self.stdin.clone();
+        let mut from = vec![];
+        for command in &pipeline.seq {
+            let before = self.reading.invocations.len();
+            self.scoped(|walk| walk.command(command));
+            self.lines_since(before, &mut from);
+            let text = self.printed_since(before);
+            self.stdin = Some(Arc::new(Stdin::Pipe { text, from: from.clone() }));
+        }
+        self.stdin = outer;
+        self.reading.bomb |= self.calls_itself(begin) > 1;
     }
 
     /// Calls since `before` of functions that are being defined.
@@ -249,8 +316,9 @@ impl Walk {
     }
 
     fn command(&mut self, command: &Command) {
+        let outer = self.stdin.clone();
         match command {
-            Command::Simple(simple) => return self.simple(simple),
+            Command::Simple(simple) => self.simple(simple),
             Command::Compound(compound, redirects) => {
                 self.redirects(redirects.as_ref());
                 self.compound(compound);
@@ -261,190 +329,14 @@ impl Walk {
                 self.test(&test.expr);
             }
         }
-        self.reading.compound = true;
-    }
-
-    fn function(&mut self, function: &FunctionDefinition) {
-        self.defining.push(function.fname.value.clone());
-        let before = self.reading.invocations.len();
-        let outer = std::mem::replace(&mut self.starts_itself, false);
-        self.redirects(function.body.1.as_ref());
-        self.scoped(|walk| walk.compound(&function.body.0));
-        // In the background and alone it is a chain; with another call of itself it multiplies.
-        self.reading.bomb |= self.starts_itself && self.calls_itself(before) > 1;
-        self.starts_itself = outer;
-        self.defining.pop();
-    }
-
-    fn test(&mut self, expression: &ExtendedTestExpr) {
-        self.nested(|walk| match expression {
-            ExtendedTestExpr::And(left, right) | ExtendedTestExpr::Or(left, right) => {
-                walk.test(left);
-                walk.test(right);
-            }
-            ExtendedTestExpr::Not(inner) | ExtendedTestExpr::Parenthesized(inner) => walk.test(inner),
-            ExtendedTestExpr::UnaryTest(_, word) => walk.operand(&word.value),
-            ExtendedTestExpr::BinaryTest(_, left, right) => {
-                walk.operand(&left.value);
-                walk.operand(&right.value);
-            }
-        });
-    }
-
-    /// Expands what is evaluated as arithmetic.
-    pub fn operand(&mut self, word: &str) {
-        for field in expand(word, self) {
-            self.refuse_subscript(field.text());
-        }
-    }
-
-    /// Arithmetic evaluates subscripts, and commands in them: `x='a[$(reboot)]'; echo $((x))`.
-    fn refuse_subscript(&mut self, text: &str) {
-        if text.contains('[') && (text.contains("$(") || text.contains('`')) {
-            self.unread("a text in it could be run as arithmetic");
-        }
-    }
-
-    fn compound(&mut self, compound: &CompoundCommand) {
-        match compound {
-            CompoundCommand::BraceGroup(group) => self.list(&group.list),
-            CompoundCommand::Subshell(subshell) => self.scoped(|walk| walk.list(&subshell.list)),
-            CompoundCommand::ForClause(clause) => {
-                let words = clause.values.iter().flatten();
-                let values: Vec<Field> = words.flat_map(|word| expand(&word.value, self)).collect();
-                self.for_each(&clause.variable_name, &values, &clause.body.list);
-            }
-            CompoundCommand::CaseClause(case) => {
-                expand(&case.value.value, self);
-                for item in &case.cases {
-                    if let Some(list) = &item.cmd {
-                        self.list(list);
-                    }
-                }
-            }
-            CompoundCommand::IfClause(clause) => {
-                self.list(&clause.condition);
-                self.list(&clause.then);
-                for branch in clause.elses.iter().flatten() {
-                    if let Some(condition) = &branch.condition {
-                        self.list(condition);
-                    }
-                    self.list(&branch.body);
-                }
-            }
-            CompoundCommand::WhileClause(clause) | CompoundCommand::UntilClause(clause) => {
-                self.list(&clause.0);
-                self.list(&clause.1.list);
-            }
-            CompoundCommand::Arithmetic(arithmetic) => self.operand(&arithmetic.expr.value),
-            CompoundCommand::ArithmeticForClause(clause) => {
-                for part in [&clause.initializer, &clause.condition, &clause.updater].into_iter().flatten() {
-                    self.operand(&part.value);
-                }
-                self.list(&clause.body.list);
-            }
-            CompoundCommand::Coprocess(coprocess) => self.nested(|walk| walk.command(&coprocess.body)),
-        }
-    }
-
-    fn for_each(&mut self, variable: &str, values: &[Field], body: &CompoundList) {
-        let known: Vec<&str> = values.iter().filter_map(Field::value).collect();
-        for value in known.iter().take(LOOP_VALUES_MAX) {
-            self.set(variable, Some(value));
-            self.list(body);
-        }
-        if known.is_empty() || known.len() > LOOP_VALUES_MAX || known.len() < values.len() {
-            self.variables.remove(variable);
-            self.list(body);
-        }
-    }
-
-    fn simple(&mut self, command: &SimpleCommand) {
-        if !self.spend(1) {
-            return;
-        }
-        let (mut fields, mut assignments) = (vec![], vec![]);
-        for item in command.prefix.iter().flat_map(|prefix| &prefix.0) {
-            match item {
-                CommandPrefixOrSuffixItem::AssignmentWord(assignment, _) => assignments.push(assignment),
-                item => self.item(item, &mut fields),
-            }
-        }
-        if let Some(word) = &command.word_or_name {
-            fields.extend(expand(&word.value, self));
-        }
-        for item in command.suffix.iter().flat_map(|suffix| &suffix.0) {
-            self.item(item, &mut fields);
-        }
-        for assignment in assignments {
-            self.assign(assignment, !fields.is_empty());
-        }
-        let stdin = self.stdin.take();
-        self.invoke(fields, stdin, false);
-    }
-
-    fn item(&mut self, item: &CommandPrefixOrSuffixItem, fields: &mut Vec<Field>) {
-        match item {
-            CommandPrefixOrSuffixItem::IoRedirect(redirect) => self.redirect(redirect),
-            CommandPrefixOrSuffixItem::Word(word) | CommandPrefixOrSuffixItem::AssignmentWord(_, word) => {
-                fields.extend(expand(&word.value, self));
-            }
-            CommandPrefixOrSuffixItem::ProcessSubstitution(_, subshell) => {
-                self.reading.compound = true;
-                self.scoped(|walk| walk.list(&subshell.list));
-                fields.push(Field::unknown());
-            }
-        }
-    }
-
-    fn assign(&mut self, assignment: &Assignment, for_a_command: bool) {
-        let name = match &assignment.name {
-            AssignmentName::VariableName(name) | AssignmentName::ArrayElementName(name, _) => name,
-        };
-        if let AssignmentName::ArrayElementName(_, index) = &assignment.name {
-            expand(index, self);
-        }
-        self.reading.compound = true;
-        self.reading.sets_variables |= !is_harmless_name(name, for_a_command);
-        let value = match &assignment.value {
-            AssignmentValue::Scalar(word) => match parse::pieces(&word.value) {
-                Some(pieces) => expand_unsplit(&pieces, self),
-                None => return self.unread("a value in it cannot be read"),
-            },
-            AssignmentValue::Array(elements) => {
-                for (_, element) in elements {
-                    expand(&element.value, self);
-                }
-                Field::unknown()
-            }
-        };
-        // For one command only, it does not change how its own words are expanded.
-        if !for_a_command {
-            let value = if assignment.append { None } else { value.value() };
-            self.set(name, value);
-        }
-    }
-
-    fn set(&mut self, name: &str, value: Option<&str>) {
-        match value {
-            Some(value) => {
-                self.refuse_subscript(value);
-                let known = self.variables.contains_key(name) || self.variables.len() < VARIABLES_MAX;
-                if known && value.len() <= VALUE_BYTES_MAX {
-                    self.variables.insert(name.into(), value.into());
-                } else {
-                    self.variables.remove(name);
-                }
-            }
-            None => drop(self.variables.remove(name)),
-        }
+        self.stdin = outer;
     }
 }
 
-/// Variables that cannot change what programs do beyond how they print. In lower case, and for the
-/// shell alone, are those of scripts.
-fn is_harmless_name(name: &str, for_a_command: bool) -> bool {
-    const HARMLESS: &[&str] = &["LANG", "LANGUAGE", "TZ", "NO_COLOR", "COLUMNS", "LINES", "TERM"];
-    let script_variable = !for_a_command && !name.chars().any(|c| c.is_ascii_uppercase());
-    script_variable || name.starts_with("LC_") || HARMLESS.contains(&name)
+/// The variable that a word sets, if it stands where words set variables.
+fn assigned_name(word: &str) -> Option<&str> {
+    let (name, _) = word.split_once('=')?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    (name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && name.chars().all(is_name))
+        .then_some(name)
 }

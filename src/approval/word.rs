@@ -1,13 +1,18 @@
 //! Words as the shell would see them: quotes removed, home directories put in, split where it
 //! splits, and what is only known when it runs marked as such.
+//!
+//! Start at [`expand`]. Parameters are in `parameter`, escapes in `escapes`.
 
 use brush_parser::word::{
-    BraceExpressionMember, BraceExpressionOrText, Parameter, ParameterExpr, SpecialParameter, TildeExpr,
-    WordPiece, WordPieceWithSource,
+    BraceExpressionMember, BraceExpressionOrText, TildeExpr, WordPiece, WordPieceWithSource,
 };
 
+use super::glob;
 use super::parse;
 use super::walk::Walk;
+
+pub mod escapes;
+mod parameter;
 
 /// Words that brace expansion may make of one word.
 const BRACE_WORDS_MAX: usize = 64;
@@ -20,12 +25,17 @@ pub struct Field {
     text: String,
     /// Part of it is only known when it runs.
     pub unknown: bool,
+    /// What is unknown of it is put together by the line itself, such as `$(cat f)`, and not given
+    /// by the surroundings, such as `$FILE`.
+    pub computed: bool,
     /// Part of it comes from a variable of the line, whose value may be another one by then.
     pub variable: bool,
     /// Part of it is quoted, so it is a word even where it is empty.
     pub quoted: bool,
     /// It has wildcards that the shell replaces by names of files.
     pub glob: bool,
+    /// It is the name of a pipe from a process substitution.
+    pub process: bool,
 }
 
 impl Field {
@@ -35,6 +45,26 @@ impl Field {
 
     pub fn unknown() -> Self {
         Self { unknown: true, ..Self::default() }
+    }
+
+    pub fn computed() -> Self {
+        Self { unknown: true, computed: true, ..Self::default() }
+    }
+
+    pub fn process() -> Self {
+        Self { unknown: true, process: true, quoted: true, ..Self::default() }
+    }
+
+    /// The same with another text.
+    pub fn with_text(&self, text: String) -> Self {
+        Self { text, ..self.clone() }
+    }
+
+    /// The same with a mark in it, such as `{}`, taken for something unknown.
+    pub fn with_unknown(&self, mark: &str) -> Self {
+        let found = self.text.contains(mark);
+        let text = self.text.replace(mark, "");
+        Self { text, unknown: self.unknown || found, computed: self.computed || found, ..self.clone() }
     }
 
     /// The word, if all of it is known. Wildcards stay as they are written.
@@ -50,27 +80,49 @@ impl Field {
     /// The word, if it is the same whenever the line runs.
     pub fn fixed(&self) -> Option<&str> {
         // A lone bracket is the program `[`: there is no wildcard without the closing one.
-        let glob = self.glob && self.text != "[";
+        let glob = self.glob && self.text != "[" && self.text != "[[";
         (!self.unknown && !self.variable && !glob).then_some(self.text.as_str())
+    }
+
+    /// Nothing of the word is known, and it may be several words.
+    pub fn may_be_anything(&self) -> bool {
+        self.unknown && self.text.is_empty() && !self.quoted
     }
 }
 
+/// What a command substitution is replaced by.
+pub enum Printed {
+    Text(String),
+    /// Something that says what is the case, such as the date.
+    Fact,
+    /// Something else.
+    Unknown,
+}
+
 /// The fields that a word becomes.
-pub fn expand(word: &str, walk: &mut Walk) -> Vec<Field> {
+pub fn expand(word: &str, walk: &mut Walk<'_>) -> Vec<Field> {
     if !walk.spend(word.len()) {
         return vec![Field::unknown()];
+    }
+    if is_plain(word) {
+        return vec![Field::literal(word)];
     }
     if word.contains('{')
         && let Some(parts) = parse::braces(word)
     {
-        let Some(words) = brace_words(&parts) else { return vec![Field::unknown()] };
+        let Some(words) = brace_words(&parts) else { return vec![Field::computed()] };
         return words.iter().flat_map(|word| expand_plain(word, walk)).collect();
     }
     expand_plain(word, walk)
 }
 
+/// Nothing in it means anything to the shell: most words are like this, and cost nothing.
+fn is_plain(word: &str) -> bool {
+    !word.is_empty() && word.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_=+./:,@%^".contains(&b))
+}
+
 /// The text of a word in which nothing is split, such as a here-document or an assignment.
-pub fn expand_unsplit(pieces: &[WordPieceWithSource], walk: &mut Walk) -> Field {
+pub fn expand_unsplit(pieces: &[WordPieceWithSource], walk: &mut Walk<'_>) -> Field {
     let mut line = Fields::default();
     line.current.get_or_insert_default();
     for piece in pieces {
@@ -79,8 +131,8 @@ pub fn expand_unsplit(pieces: &[WordPieceWithSource], walk: &mut Walk) -> Field 
     line.current.unwrap_or_default()
 }
 
-fn expand_plain(word: &str, walk: &mut Walk) -> Vec<Field> {
-    let Some(pieces) = parse::pieces(word) else {
+fn expand_plain(word: &str, walk: &mut Walk<'_>) -> Vec<Field> {
+    let Some(pieces) = parse::pieces(word, walk.deep()) else {
         walk.unread("part of it cannot be read");
         return vec![Field::unknown()];
     };
@@ -96,20 +148,7 @@ fn brace_words(parts: &[BraceExpressionOrText]) -> Option<Vec<String>> {
     for part in parts {
         let choices = match part {
             BraceExpressionOrText::Text(text) => vec![text.clone()],
-            BraceExpressionOrText::Expr(members) => {
-                let mut choices = vec![];
-                for member in members {
-                    match member {
-                        BraceExpressionMember::Child(parts) => choices.extend(brace_words(parts)?),
-                        // Numbers and letters in a row: which is no matter, none is a path.
-                        BraceExpressionMember::NumberSequence { start, .. } => {
-                            choices.push(start.to_string())
-                        }
-                        BraceExpressionMember::CharSequence { .. } => return None,
-                    }
-                }
-                choices
-            }
+            BraceExpressionOrText::Expr(members) => brace_choices(members)?,
         };
         if words.len() * choices.len() > BRACE_WORDS_MAX {
             return None;
@@ -120,6 +159,22 @@ fn brace_words(parts: &[BraceExpressionOrText]) -> Option<Vec<String>> {
             .collect();
     }
     Some(words)
+}
+
+fn brace_choices(members: &[BraceExpressionMember]) -> Option<Vec<String>> {
+    let mut choices = vec![];
+    for member in members {
+        match member {
+            BraceExpressionMember::Child(parts) => choices.extend(brace_words(parts)?),
+            // Numbers in a row: which is no matter, none is a path.
+            BraceExpressionMember::NumberSequence { start, .. } => choices.push(start.to_string()),
+            BraceExpressionMember::CharSequence { start, end, .. } => {
+                let (low, high) = (*start.min(end), *start.max(end));
+                choices.extend((low..=high).take(BRACE_WORDS_MAX).map(String::from));
+            }
+        }
+    }
+    Some(choices)
 }
 
 /// Fields in the making.
@@ -145,20 +200,23 @@ impl Fields {
 
     fn push_unquoted(&mut self, text: &str) {
         self.push(text);
-        if text.contains(['*', '?', '[']) {
-            self.current().glob = true;
-        }
+        self.current().glob |= glob::is_pattern(text);
     }
 
     fn push_unknown(&mut self) {
         self.current().unknown = true;
     }
 
+    fn push_computed(&mut self) {
+        let current = self.current();
+        (current.unknown, current.computed) = (true, true);
+    }
+
     fn split(&mut self) {
         self.done.extend(self.current.take());
     }
 
-    fn piece(&mut self, piece: &WordPiece, quoted: bool, walk: &mut Walk) {
+    fn piece(&mut self, piece: &WordPiece, quoted: bool, walk: &mut Walk<'_>) {
         match piece {
             WordPiece::Text(text) if quoted => self.push(text),
             WordPiece::Text(text) => self.push_unquoted(text),
@@ -166,19 +224,24 @@ impl Fields {
                 self.push(text);
                 self.current().quoted = true;
             }
-            WordPiece::AnsiCQuotedText(text) => self.ansi_c(text),
+            WordPiece::AnsiCQuotedText(text) => {
+                self.current().quoted = true;
+                match escapes::ansi_c(text) {
+                    Some(text) => self.push(&text),
+                    None => self.push_computed(),
+                }
+            }
             WordPiece::DoubleQuotedSequence(pieces) | WordPiece::GettextDoubleQuotedSequence(pieces) => {
                 self.current().quoted = true;
                 for piece in pieces {
                     self.piece(&piece.piece, true, walk);
                 }
             }
-            WordPiece::EscapeSequence(text) => self.push(&unescaped(text)),
+            WordPiece::EscapeSequence(text) => self.escape(text),
             WordPiece::TildeExpansion(tilde) => self.tilde(tilde, walk),
             WordPiece::ParameterExpansion(expression) => self.parameter(expression, quoted, walk),
             WordPiece::CommandSubstitution(script) | WordPiece::BackquotedCommandSubstitution(script) => {
-                walk.substitution(script);
-                self.push_unknown();
+                self.printed(walk.substitution(script), quoted);
             }
             WordPiece::ArithmeticExpression(expression) => {
                 walk.operand(&expression.value);
@@ -187,15 +250,31 @@ impl Fields {
         }
     }
 
-    /// `$'…'` with any escape in it is not read: it is a rare way to write a word, and asked about.
-    fn ansi_c(&mut self, text: &str) {
-        match decode_ansi_c(text) {
-            Some(text) => self.push(&text),
-            None => self.push_unknown(),
+    /// `\x` is `x`, whatever `x` is; a backslash before a newline is nothing.
+    fn escape(&mut self, text: &str) {
+        match text.strip_prefix('\\') {
+            Some("\n") => {}
+            Some(rest) => {
+                self.push(rest);
+                self.current().quoted = true;
+            }
+            None => self.push(text),
         }
     }
 
-    fn tilde(&mut self, tilde: &TildeExpr, walk: &Walk) {
+    fn printed(&mut self, printed: Printed, quoted: bool) {
+        match printed {
+            Printed::Text(text) if quoted => {
+                self.push(text.trim_end_matches('\n'));
+                self.current().variable = true;
+            }
+            Printed::Text(text) => self.push_split(text.trim_end_matches('\n')),
+            Printed::Fact => self.push_unknown(),
+            Printed::Unknown => self.push_computed(),
+        }
+    }
+
+    fn tilde(&mut self, tilde: &TildeExpr, walk: &Walk<'_>) {
         match tilde {
             TildeExpr::Home => self.push(&walk.home()),
             TildeExpr::UserHome(user) if user == "root" => self.push("/root"),
@@ -205,31 +284,6 @@ impl Fields {
                 None => self.push_unknown(),
             },
             _ => self.push_unknown(),
-        }
-    }
-
-    fn parameter(&mut self, expression: &ParameterExpr, quoted: bool, walk: &mut Walk) {
-        for operand in operands(expression) {
-            walk.operand(operand);
-        }
-        if let Some(Parameter::NamedWithIndex { index, .. }) = parameter_of(expression) {
-            walk.operand(index);
-        }
-        if matches!(expression, ParameterExpr::Transform { .. }) {
-            // `${x@P}` runs what is substituted in the value.
-            walk.unread("a value in it may be run");
-        }
-        let value = plain_value(expression, walk);
-        match value {
-            Value::Known(text) => self.push(&text),
-            Value::Separator if quoted => self.push(" "),
-            Value::Separator => self.split(),
-            Value::Assigned(text) if quoted => {
-                self.push(&text);
-                self.current().variable = true;
-            }
-            Value::Assigned(text) => self.push_split(&text),
-            Value::Unknown => self.push_unknown(),
         }
     }
 
@@ -248,152 +302,20 @@ impl Fields {
             self.split();
         }
     }
-}
 
-/// What is known of a parameter's value.
-enum Value {
-    Known(String),
-    /// `IFS`: white space that splits words.
-    Separator,
-    /// By the line itself.
-    Assigned(String),
-    Unknown,
-}
-
-fn plain_value(expression: &ParameterExpr, walk: &Walk) -> Value {
-    let (parameter, default) = match expression {
-        ParameterExpr::Parameter { parameter, indirect: false } => (parameter, None),
-        ParameterExpr::UseDefaultValues { parameter, indirect: false, default_value, .. }
-        | ParameterExpr::AssignDefaultValues { parameter, indirect: false, default_value, .. } => {
-            (parameter, default_value.as_deref())
-        }
-        ParameterExpr::IndicateErrorIfNullOrUnset { parameter, indirect: false, .. } => (parameter, None),
-        _ => return Value::Unknown,
-    };
-    match parameter {
-        Parameter::Named(name) => named_value(name, default, walk),
-        Parameter::Special(
-            SpecialParameter::LastExitStatus
-            | SpecialParameter::PositionalParameterCount
-            | SpecialParameter::ProcessId
-            | SpecialParameter::LastBackgroundProcessId,
-        ) => Value::Known("0".into()),
-        _ => Value::Unknown,
-    }
-}
-
-fn named_value(name: &str, default: Option<&str>, walk: &Walk) -> Value {
-    match name {
-        "HOME" => Value::Known(walk.home()),
-        "IFS" => Value::Separator,
-        "PWD" => walk.cwd().map_or(Value::Unknown, Value::Known),
-        _ => match (walk.variable(name), default) {
-            (Some(value), _) => Value::Assigned(value),
-            // A default that is plain text is what an unset variable becomes.
-            (None, Some(default)) if !default.contains(['$', '`', '"', '\'', '\\']) => {
-                Value::Assigned(default.to_owned())
+    /// Each in a word of its own, the first and the last joined to what stands beside them.
+    fn push_words(&mut self, words: Vec<Field>) {
+        for (nth, word) in words.into_iter().enumerate() {
+            if nth > 0 {
+                self.split();
             }
-            _ => Value::Unknown,
-        },
-    }
-}
-
-/// Texts inside an expansion in which commands may be substituted.
-fn operands(expression: &ParameterExpr) -> Vec<&str> {
-    match expression {
-        ParameterExpr::UseDefaultValues { default_value: text, .. }
-        | ParameterExpr::AssignDefaultValues { default_value: text, .. }
-        | ParameterExpr::IndicateErrorIfNullOrUnset { error_message: text, .. }
-        | ParameterExpr::UseAlternativeValue { alternative_value: text, .. }
-        | ParameterExpr::RemoveSmallestSuffixPattern { pattern: text, .. }
-        | ParameterExpr::RemoveLargestSuffixPattern { pattern: text, .. }
-        | ParameterExpr::RemoveSmallestPrefixPattern { pattern: text, .. }
-        | ParameterExpr::RemoveLargestPrefixPattern { pattern: text, .. }
-        | ParameterExpr::UppercaseFirstChar { pattern: text, .. }
-        | ParameterExpr::UppercasePattern { pattern: text, .. }
-        | ParameterExpr::LowercaseFirstChar { pattern: text, .. }
-        | ParameterExpr::LowercasePattern { pattern: text, .. } => text.as_deref().into_iter().collect(),
-        ParameterExpr::ReplaceSubstring { pattern, replacement, .. } => {
-            std::iter::once(pattern.as_str()).chain(replacement.as_deref()).collect()
+            let current = self.current();
+            current.text.push_str(&word.text);
+            current.unknown |= word.unknown;
+            current.computed |= word.computed;
+            current.glob |= word.glob;
+            current.process |= word.process;
+            (current.variable, current.quoted) = (true, true);
         }
-        ParameterExpr::Substring { offset, length, .. } => {
-            std::iter::once(offset.value.as_str()).chain(length.as_ref().map(|l| l.value.as_str())).collect()
-        }
-        ParameterExpr::Parameter { .. }
-        | ParameterExpr::ParameterLength { .. }
-        | ParameterExpr::Transform { .. }
-        | ParameterExpr::VariableNames { .. }
-        | ParameterExpr::MemberKeys { .. } => vec![],
     }
-}
-
-/// The parameter that an expansion is about.
-fn parameter_of(expression: &ParameterExpr) -> Option<&Parameter> {
-    match expression {
-        ParameterExpr::Parameter { parameter, .. }
-        | ParameterExpr::UseDefaultValues { parameter, .. }
-        | ParameterExpr::AssignDefaultValues { parameter, .. }
-        | ParameterExpr::IndicateErrorIfNullOrUnset { parameter, .. }
-        | ParameterExpr::UseAlternativeValue { parameter, .. }
-        | ParameterExpr::ParameterLength { parameter, .. }
-        | ParameterExpr::RemoveSmallestSuffixPattern { parameter, .. }
-        | ParameterExpr::RemoveLargestSuffixPattern { parameter, .. }
-        | ParameterExpr::RemoveSmallestPrefixPattern { parameter, .. }
-        | ParameterExpr::RemoveLargestPrefixPattern { parameter, .. }
-        | ParameterExpr::Substring { parameter, .. }
-        | ParameterExpr::Transform { parameter, .. }
-        | ParameterExpr::UppercaseFirstChar { parameter, .. }
-        | ParameterExpr::UppercasePattern { parameter, .. }
-        | ParameterExpr::LowercaseFirstChar { parameter, .. }
-        | ParameterExpr::LowercasePattern { parameter, .. }
-        | ParameterExpr::ReplaceSubstring { parameter, .. } => Some(parameter),
-        ParameterExpr::VariableNames { .. } | ParameterExpr::MemberKeys { .. } => None,
-    }
-}
-
-/// `\x` is `x`; a backslash before a newline is nothing.
-fn unescaped(text: &str) -> String {
-    match text.strip_prefix('\\') {
-        Some("\n") => String::new(),
-        Some(rest) => rest.into(),
-        None => text.into(),
-    }
-}
-
-/// Text of `$'…'`: octal, hexadecimal and single-letter escapes.
-fn decode_ansi_c(text: &str) -> Option<String> {
-    let mut decoded = String::new();
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        if c != '\\' {
-            decoded.push(c);
-            continue;
-        }
-        let (radix, digits_max, mut digits) = match chars.next()? {
-            'x' => (16, 2, String::new()),
-            'u' => (16, 4, String::new()),
-            'U' => (16, 8, String::new()),
-            first @ '0'..='7' => (8, 3, first.to_string()),
-            'n' => {
-                decoded.push('\n');
-                continue;
-            }
-            't' => {
-                decoded.push('\t');
-                continue;
-            }
-            plain @ ('\\' | '\'' | '"' | '?') => {
-                decoded.push(plain);
-                continue;
-            }
-            _ => return None,
-        };
-        while digits.len() < digits_max
-            && let Some(digit) = chars.next_if(|c| c.is_digit(radix))
-        {
-            digits.push(digit);
-        }
-        decoded.push(char::from_u32(u32::from_str_radix(&digits, radix).ok()?)?);
-    }
-    Some(decoded)
 }

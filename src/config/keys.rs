@@ -205,10 +205,16 @@ keys! {
     SHOW_REASONING "display.show_reasoning" Kind::Bool, "true", "HERM_SHOW_REASONING",
         "Whether the model's reasoning is printed, where it gives any.";
 
-    APPROVALS "approvals.mode" Kind::Choice(&["manual", "off"]), "manual", "HERM_APPROVALS_MODE",
-        "Who decides about command lines that are neither plainly harmless nor forbidden: a person (`manual`), or nobody (`off`). What is forbidden stays forbidden.";
+    APPROVALS "approvals.mode" Kind::Choice(&["manual", "smart", "off"]), "manual", "HERM_APPROVALS_MODE",
+        "Who decides about command lines that are dangerous, or that cannot be read: a person (`manual`), a model first and then a person (`smart`), or nobody (`off`). What is forbidden stays forbidden.";
     APPROVALS_TIMEOUT "approvals.timeout" SECONDS_POSITIVE, "60", "HERM_APPROVALS_TIMEOUT",
         "Seconds to answer such a question. After that the turn goes on without the call, which waits: a later yes runs it.";
+    APPROVALS_CRON "approvals.cron_mode" Kind::Choice(&["deny", "approve"]), "deny", "HERM_APPROVALS_CRON_MODE",
+        "What happens to such command lines in a scheduled job, where nobody can be asked.";
+    APPROVALS_SINGLE_QUERY "approvals.single_query_mode" Kind::Choice(&["deny", "approve"]), "deny", "HERM_APPROVALS_SINGLE_QUERY_MODE",
+        "What happens to such command lines in a single query (`-q`), where nobody can be asked.";
+    APPROVALS_DENY "approvals.deny" Kind::List, "[]", "HERM_APPROVALS_DENY",
+        "Wildcards for what never runs, in any mode: `git push --force*`, `*docker *`. They are matched against what would run, not against the text.";
     ALLOWLIST "command_allowlist" Kind::List, "[]", "HERM_COMMAND_ALLOWLIST",
         "What is always approved, as the approval question names it.";
 

@@ -1,9 +1,10 @@
 //! The policy snapshot that a session records: the configuration as far as the reducer needs it.
 
 use herm_replay::reducer::decide::REDUCER_VERSION;
-use herm_schema::events::{Limits, ModelChoice, Policy, Scene};
+use herm_schema::events::{ApprovalMode, Limits, ModelChoice, Policy, Scene};
 
 use super::Config;
+use crate::approval::Mode;
 
 /// Faults of herm's own in one turn: one may be chance, three are not.
 const FAULTS_MAX: u32 = 3;
@@ -26,7 +27,11 @@ impl Config {
             compression: self.compression.clone(),
             guardrails: self.guardrails.clone(),
             busy: self.busy,
-            approvals: self.approvals.mode,
+            approvals: match self.approvals.mode {
+                Mode::Off => ApprovalMode::Off,
+                Mode::Smart => ApprovalMode::Smart,
+                Mode::Manual => ApprovalMode::Manual,
+            },
             scene: Scene::Terminal,
             delivery: self.delivery,
             reducer_version: REDUCER_VERSION,

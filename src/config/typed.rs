@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use herm_schema::events::{
-    ApprovalMode, BusyPolicy, CacheTtl, CompressionPolicy, DeliveryPolicy, GuardrailPolicy, ReasoningEffort,
-    SpendingPolicy,
+    BusyPolicy, CacheTtl, CompressionPolicy, DeliveryPolicy, GuardrailPolicy, ReasoningEffort, SpendingPolicy,
 };
 
 use super::keys::{self, Key};
 use super::{Home, Secret, Settings, Value};
+use crate::approval::{Mode, Preset};
 use crate::checkpoints;
 
 /// The configuration of one start of herm.
@@ -91,8 +91,14 @@ pub struct Display {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApprovalConfig {
-    pub mode: ApprovalMode,
+    pub mode: Mode,
     pub timeout: Duration,
+    /// Without anybody to ask: in a scheduled job.
+    pub cron: Preset,
+    /// The same in a single query.
+    pub single_query: Preset,
+    /// Wildcards for what never runs.
+    pub deny: Vec<String>,
     /// Patterns that are always approved.
     pub allowlist: Vec<String>,
 }
@@ -151,10 +157,14 @@ impl Config {
             },
             approvals: ApprovalConfig {
                 mode: match read.text(&keys::APPROVALS).as_str() {
-                    "off" => ApprovalMode::Off,
-                    _ => ApprovalMode::Manual,
+                    "off" => Mode::Off,
+                    "smart" => Mode::Smart,
+                    _ => Mode::Manual,
                 },
                 timeout: read.seconds(&keys::APPROVALS_TIMEOUT),
+                cron: preset(&read, &keys::APPROVALS_CRON),
+                single_query: preset(&read, &keys::APPROVALS_SINGLE_QUERY),
+                deny: read.list(&keys::APPROVALS_DENY),
                 allowlist: read.list(&keys::ALLOWLIST),
             },
             checkpoints: read.yes(&keys::CHECKPOINTS).then(|| CheckpointConfig {
@@ -193,6 +203,10 @@ impl Config {
         }
         started_in.join(&self.terminal.cwd)
     }
+}
+
+fn preset(read: &Reader<'_>, key: &Key) -> Preset {
+    if read.text(key) == "approve" { Preset::Approve } else { Preset::Deny }
 }
 
 fn model(read: &Reader<'_>) -> ModelConfig {

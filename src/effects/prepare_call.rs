@@ -11,7 +11,7 @@ use herm_schema::{CallRef, JsonText};
 use serde_json::Value;
 
 use super::{Outcome, Run, Task, smart_judge};
-use crate::approval::Verdict;
+use crate::approval::{TOO_LARGE, Verdict};
 use crate::hooks::{self, Caller, Word};
 use crate::runtime::grants::{Asked, Use};
 use crate::tools::arguments;
@@ -73,14 +73,24 @@ async fn look(sight: &Sight, run: &Run) -> Result<Prepared, herm_replay::log::Er
         return Ok(allowed);
     }
     let subject = (ports.redact)(&subject(&value));
-    let (reason, rule, pattern) = match (ports.judge)(&asked.name, &value, &sight.cwd) {
+    let scene = sight.policy.as_ref().map_or(Scene::Terminal, |policy| policy.scene);
+    let question = match (ports.judge)(&asked.name, &value, &sight.cwd, scene) {
         Verdict::Allow => return Ok(allowed),
-        Verdict::Block { rule } => return Ok(Prepared::Block { rule: rule.to_owned(), subject }),
-        Verdict::Ask { reason, rule, pattern } => (reason, rule, pattern),
+        // Its text is far too long for an event, and where it was kept is for the model.
+        Verdict::Block { rule: TOO_LARGE, shown } => return invalid(&shown),
+        Verdict::Block { rule, shown } => {
+            let (rule, shown) = (rule.to_owned(), (ports.redact)(&shown));
+            return Ok(Prepared::Block { rule, subject, shown });
+        }
+        Verdict::Ask { reason, rule, pattern, target } => Question {
+            subject,
+            reason: (ports.redact)(&reason),
+            rule: rule.to_owned(),
+            pattern: (ports.redact)(&pattern),
+            target: target.map(|target| (ports.redact)(&target)),
+        },
     };
-    let (pattern, target) = ((ports.redact)(&pattern), None);
-    let question = Question { subject, reason, rule: rule.to_owned(), pattern, target };
-    decide(sight, run, question, allowed).await
+    decide(sight, run, (question, scene), allowed).await
 }
 
 /// Who lets a call through that is dangerous: the person already, the settings, a lasting yes, a
@@ -88,14 +98,14 @@ async fn look(sight: &Sight, run: &Run) -> Result<Prepared, herm_replay::log::Er
 async fn decide(
     sight: &Sight,
     run: &Run,
-    question: Question,
+    (question, scene): (Question, Scene),
     allowed: Prepared,
 ) -> Result<Prepared, herm_replay::log::Error> {
     let mode = sight.policy.as_ref().map_or(ApprovalMode::Manual, |policy| policy.approvals);
     if sight.approved || mode == ApprovalMode::Off || granted(sight, run, &question).await? {
         return Ok(allowed);
     }
-    match sight.policy.as_ref().map_or(Scene::Terminal, |policy| policy.scene) {
+    match scene {
         Scene::SingleQuery | Scene::Cron => return Ok(Prepared::Refuse(question)),
         Scene::Terminal | Scene::Chat => {}
     }

@@ -13,7 +13,7 @@ use herm_schema::{SessionId, StreamPos};
 use super::model_table::{Models, models};
 use super::witness::Known;
 use super::{Exit, Failure};
-use crate::approval::{self, Verdict};
+use crate::approval::{self, Asked, Mode, Outcome, Rules, Verdict};
 use crate::checkpoints::Checkpoints;
 use crate::config::{Home, Loaded, Secret};
 use crate::context::{Plain, Prompt};
@@ -31,6 +31,8 @@ use crate::tools::{OutputLimits, Services, table};
 
 /// The one profile that there is as yet.
 pub const PROFILE: &str = "default";
+/// Where it is set, `sudo` may be given a password.
+const SUDO_PASSWORD_VARIABLE: &str = "SUDO_PASSWORD";
 
 /// What the people of a conversation are, to the runtime.
 pub struct Front {
@@ -217,21 +219,40 @@ pub fn fold(log: &dyn Log, id: SessionId) -> Result<SessionState, log::Error> {
     Ok(state)
 }
 
-/// Judges command lines; what the configuration allows is not asked about.
+/// Judges command lines by the settings; lasting yeses are looked at after it.
 fn judge(loaded: &Loaded) -> Judge {
-    let allowlist = loaded.config.approvals.allowlist.clone();
     let person = loaded.environment.get("HOME").map(std::path::PathBuf::from);
-    Arc::new(move |tool, arguments, cwd: &Path| {
+    let home = loaded.home.root().to_owned();
+    // Whether approvals are off is the session's to say: its policy is in the log.
+    let rules = Rules { mode: Mode::Manual, ..judging_rules(loaded) };
+    Arc::new(move |tool, arguments, cwd: &Path, scene| {
         let Some((line, cwd)) = crate::tools::terminal::command_line(arguments, cwd) else {
-            let reason = "what it would do cannot be told".to_owned();
-            return Verdict::Ask { reason, rule: "unreadable", pattern: tool.to_owned() };
+            let reason = "What it would do cannot be told.".to_owned();
+            return Verdict::Ask { reason, rule: "unreadable", pattern: tool.to_owned(), target: None };
         };
-        let verdict = approval::judge(&line, &cwd, person.as_deref());
-        match &verdict {
-            Verdict::Ask { pattern, .. } if allowlist.contains(pattern) => Verdict::Allow,
-            _ => verdict,
+        let asked =
+            Asked { command: &line, cwd: &cwd, home: person.as_deref(), agent_home: Some(home.as_path()) };
+        let mut judgement = approval::judge(&asked, &rules, scene.into(), &approval::Files);
+        approval::saved::keep(&mut judgement, &line, &home);
+        match judgement.outcome {
+            Outcome::Runs => Verdict::Allow,
+            Outcome::Asks | Outcome::Denied | Outcome::Blocked => judgement.verdict,
         }
     })
+}
+
+/// What the configuration says about command lines.
+pub fn judging_rules(loaded: &Loaded) -> Rules {
+    let approvals = &loaded.config.approvals;
+    Rules {
+        mode: approvals.mode,
+        deny: approvals.deny.clone(),
+        allowlist: approvals.allowlist.clone(),
+        grants: vec![],
+        sudo_password: loaded.environment.get(SUDO_PASSWORD_VARIABLE).is_some_and(|text| !text.is_empty()),
+        cron: approvals.cron,
+        single_query: approvals.single_query,
+    }
 }
 
 /// What tools may ask of the rest of herm.

@@ -73,13 +73,14 @@ pub async fn run(
     cancel: &CancellationToken,
 ) -> Result<Outcome, Error> {
     let (folder, time) = (execution.spool.clone(), execution.timeout);
-    let spool = off_thread(move || Spool::create(&folder, time, input.as_deref())).await.map_err(|source| {
-        let spool = execution.spool.clone();
-        match source.kind() {
-            io::ErrorKind::AlreadyExists => Error::SpoolInUse { spool },
-            _ => Error::PrepareSpool { spool, source },
-        }
-    })?;
+    let spool =
+        off_thread(move || Spool::create(&folder, time, input.as_deref())).await.map_err(|source| {
+            let spool = execution.spool.clone();
+            match source.kind() {
+                io::ErrorKind::AlreadyExists => Error::SpoolInUse { spool },
+                _ => Error::PrepareSpool { spool, source },
+            }
+        })?;
     let child = supervisor::start(launch, policy, &spool).inspect_err(|_| {
         spool.abandon();
     })?;

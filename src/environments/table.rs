@@ -242,7 +242,12 @@ mod tests {
                 ulimits: vec![],
             },
             ssh: SshSettings::to("example.invalid"),
-            singularity: SingularitySettings { program: None, image: "x".into(), network: false, volumes: vec![] },
+            singularity: SingularitySettings {
+                program: None,
+                image: "x".into(),
+                network: false,
+                volumes: vec![],
+            },
         };
         Environments::new(settings, VariablePolicy::default(), Path::new("/nowhere"), "/bin/herm".into())
     }

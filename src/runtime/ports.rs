@@ -7,7 +7,9 @@ use std::time::Duration;
 use herm_replay::log::{self, Log};
 use herm_replay::reducer::state::Asked;
 use herm_replay::reducer::{Outlook, Route, SessionState};
-use herm_schema::events::{ApprovalGranted, AuxiliaryTask, GrantOrigin, GrantScope, ModelChoice, Policy};
+use herm_schema::events::{
+    ApprovalGranted, AuxiliaryTask, GrantOrigin, GrantScope, ModelChoice, Policy, Scene,
+};
 use herm_schema::{Recorded, SessionId, StreamPos};
 
 use super::{Clock, Grants};
@@ -50,8 +52,8 @@ pub struct Ports {
     pub home: PathBuf,
 }
 
-/// Judges a tool call: name of the tool, arguments, working directory.
-pub type Judge = Arc<dyn Fn(&str, &serde_json::Value, &Path) -> Verdict + Send + Sync>;
+/// Judges a tool call: name of the tool, arguments, working directory, who is there.
+pub type Judge = Arc<dyn Fn(&str, &serde_json::Value, &Path, Scene) -> Verdict + Send + Sync>;
 
 /// Takes secrets out of a text.
 pub type Redact = Arc<dyn Fn(&str) -> String + Send + Sync>;

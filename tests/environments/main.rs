@@ -4,7 +4,8 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may fail by panicking")]
 
 use herm::environments::{
-    Ending, Environment, Error, Execution, FileAccess, FileError, Heartbeat, Outcome, Recovery, Window, excerpt,
+    Ending, Environment, Error, Execution, FileAccess, FileError, Heartbeat, Outcome, Recovery, Window,
+    excerpt,
 };
 
 #[path = "../../src/environments/contract.rs"]

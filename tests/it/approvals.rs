@@ -19,10 +19,11 @@ use crate::world::*;
 fn sessions(world: &World, change: impl FnOnce(&mut Ports)) -> (Arc<MemoryLog>, Sessions) {
     let log = Arc::new(MemoryLog::new());
     let mut ports = world.ports(log.clone(), Arc::new(TokioClock::starting(START, 1)));
-    ports.judge = Arc::new(|_: &str, _: &serde_json::Value, _: &Path| Verdict::Ask {
+    ports.judge = Arc::new(|_: &str, _: &serde_json::Value, _: &Path, _: Scene| Verdict::Ask {
         reason: "It is asked.".into(),
         rule: "test",
         pattern: "send".into(),
+        target: None,
     });
     change(&mut ports);
     (log, Sessions::new(Arc::new(ports)))

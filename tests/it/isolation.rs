@@ -377,10 +377,11 @@ async fn a_yes_for_good_is_remembered_once_for_the_profile() {
     let world = World::new(policy(), script, Vec::new());
     let world = World { decision: Decision::Allowed { scope: GrantScope::Always }, ..world };
     let (log, sessions) = sessions(&world, |ports| {
-        ports.judge = Arc::new(|_: &str, _: &serde_json::Value, _: &Path| Verdict::Ask {
+        ports.judge = Arc::new(|_: &str, _: &serde_json::Value, _: &Path, _: Scene| Verdict::Ask {
             reason: "It is asked.".into(),
             rule: "test",
             pattern: "send".into(),
+            target: None,
         });
     });
     let handle = sessions.open(opened(), policy()).await.unwrap();

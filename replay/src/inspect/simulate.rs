@@ -254,7 +254,14 @@ fn looked_at(append: &[Recorded]) -> Option<Prepared> {
                 false => Prepared::Refuse(question),
             }
         }
-        Event::CommandBlocked(e) => Prepared::Block { rule: e.rule.clone(), subject: e.subject.clone() },
+        Event::CommandBlocked(e) => {
+            let shown = rest.iter().find_map(|recorded| match &recorded.event {
+                Event::ToolCallSkipped(e) => Some(notices::why_skipped(&e.shown)),
+                _ => None,
+            });
+            let (rule, subject) = (e.rule.clone(), e.subject.clone());
+            Prepared::Block { rule, subject, shown: shown.unwrap_or_default() }
+        }
         Event::ToolCallSkipped(e) if e.reason == SkipReason::Vetoed => {
             Prepared::Veto { why: notices::why_vetoed(&e.shown) }
         }

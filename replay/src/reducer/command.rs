@@ -154,6 +154,8 @@ pub enum Prepared {
     Block {
         rule: String,
         subject: String,
+        /// What the model is told of it.
+        shown: String,
     },
     /// A hook forbids it, for the reason given.
     Veto {

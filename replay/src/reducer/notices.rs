@@ -57,9 +57,14 @@ pub fn vetoed(why: &str) -> String {
 
 /// The reason that [`vetoed`] was given.
 pub fn why_vetoed(shown: &str) -> String {
+    let error = why_skipped(shown);
+    error.strip_prefix(VETOED).map(str::to_owned).unwrap_or(error)
+}
+
+/// The reason that [`skipped`] was given.
+pub fn why_skipped(shown: &str) -> String {
     let read: serde_json::Value = serde_json::from_str(shown).unwrap_or_default();
-    let error = read.get("error").and_then(serde_json::Value::as_str).unwrap_or_default();
-    error.strip_prefix(VETOED).unwrap_or(error).to_owned()
+    read.get("error").and_then(serde_json::Value::as_str).unwrap_or_default().to_owned()
 }
 
 /// Stands in the conversation where a turn left no answer.

@@ -335,7 +335,9 @@ impl<'a> Scripted<'a> {
                 pattern: "rm".to_owned(),
                 target: None,
             }),
-            1 if !approved => Prepared::Block { rule: "no".to_owned(), subject: "mkfs".to_owned() },
+            1 if !approved => {
+                Prepared::Block { rule: "no".to_owned(), subject: "mkfs".to_owned(), shown: "no".into() }
+            }
             _ => Prepared::Run { arguments: JsonText("{}".to_owned()) },
         }
     }

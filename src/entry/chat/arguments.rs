@@ -267,7 +267,7 @@ mod tests {
         };
         let prepared = chat.prepare(&start).unwrap();
         assert_eq!(prepared.cwd, std::fs::canonicalize(scratch.path()).unwrap());
-        assert_eq!(prepared.loaded.config.approvals.mode, herm_schema::events::ApprovalMode::Off);
+        assert_eq!(prepared.loaded.config.approvals.mode, crate::approval::Mode::Off);
         let nowhere = Chat { cwd: Some(scratch.path().join("none")), ..chat };
         assert_eq!(nowhere.prepare(&start).unwrap_err().exit, Exit::Usage);
     }

@@ -1,6 +1,7 @@
 //! `herm explain`: what herm would send, how it would read what comes back, and what it would do
 //! about it. Runs the production code on what is given, and nothing else: no network, no log.
 
+mod command;
 mod error;
 mod model;
 mod neutral;
@@ -27,6 +28,7 @@ pub struct Explain {
 #[derive(Subcommand, Debug)]
 enum What {
     Model(model::Model),
+    Command(command::CommandLine),
     Error(error::ErrorCommand),
     Request(request::Request),
     Stream(stream::Stream),
@@ -35,6 +37,10 @@ enum What {
 pub fn run(arguments: &Explain, start: &Start, out: &mut Out) -> Result<Exit, Failure> {
     match &arguments.what {
         What::Model(arguments) => model::run(arguments, start, out)?,
+        What::Command(arguments) => {
+            let stdin = if arguments.reads_stdin() { input()? } else { vec![] };
+            command::run(arguments, &stdin, start, out)?;
+        }
         What::Error(arguments) => error::run(arguments, &input()?, start, out)?,
         What::Request(arguments) => request::run(arguments, &input()?, start, out)?,
         What::Stream(arguments) => stream::run(arguments, &input()?, start, out)?,

@@ -150,7 +150,11 @@ mod tests {
             let (mut frames, mut output, mut report) = (Frames::default(), Vec::new(), Vec::new());
             for piece in bytes.chunks(size) {
                 let write = |stream, bytes: &[u8]| {
-                    if stream == Stream::Output { output.extend(bytes) } else { report.extend(bytes) }
+                    if stream == Stream::Output {
+                        output.extend(bytes)
+                    } else {
+                        report.extend(bytes)
+                    }
                     Ok(())
                 };
                 frames.take(piece, write).unwrap();

@@ -62,7 +62,8 @@ pub fn sockets(engine: &str) -> Vec<PathBuf> {
     let named = named.filter_map(|text| text.strip_prefix("unix://").map(PathBuf::from));
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     let of_user = runtime.iter().flat_map(|dir| [dir.join("docker.sock"), dir.join("podman/podman.sock")]);
-    let of_machine = ["/run/docker.sock", "/var/run/docker.sock", "/run/podman/podman.sock"].map(PathBuf::from);
+    let of_machine =
+        ["/run/docker.sock", "/var/run/docker.sock", "/run/podman/podman.sock"].map(PathBuf::from);
     named.chain(of_user).chain(of_machine).collect()
 }
 
@@ -300,7 +301,11 @@ fn found(value: &Value) -> Option<Found> {
     Some(Found {
         id: value.get("Id")?.as_str()?.to_owned(),
         running: value.pointer("/State/Running") == Some(&Value::Bool(true)),
-        spec: value.pointer("/Config/Labels").and_then(|labels| labels.get(LABEL_SPEC)?.as_str()).unwrap_or_default().to_owned(),
+        spec: value
+            .pointer("/Config/Labels")
+            .and_then(|labels| labels.get(LABEL_SPEC)?.as_str())
+            .unwrap_or_default()
+            .to_owned(),
         execs: execs.iter().filter_map(|id| id.as_str().map(str::to_owned)).collect(),
     })
 }
@@ -325,7 +330,9 @@ fn silent(socket: &Path, error: &reqwest::Error) -> EngineError {
 /// A part of a query.
 fn escaped(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/:".contains(&byte);
-    text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+    text.bytes()
+        .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect()
 }
 
 #[cfg(test)]
@@ -360,6 +367,9 @@ mod tests {
     #[tokio::test]
     async fn where_nobody_listens_it_says_where_it_looked() {
         let error = Engine::find("/nowhere/engine.sock").await.unwrap_err().to_string();
-        assert!(error.contains("`/nowhere/engine.sock`") && error.contains("podman system service"), "{error}");
+        assert!(
+            error.contains("`/nowhere/engine.sock`") && error.contains("podman system service"),
+            "{error}"
+        );
     }
 }

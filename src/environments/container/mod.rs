@@ -141,7 +141,12 @@ impl Container {
             variables: &execution.variables,
         };
         let variables = self.spec(engine).variables(&execution.variables);
-        let asked = client::Asked { socket: engine.socket.clone(), container: id.clone(), command: told.carried(), variables };
+        let asked = client::Asked {
+            socket: engine.socket.clone(),
+            container: id.clone(),
+            command: told.carried(),
+            variables,
+        };
         let input = serde_json::to_vec(&asked).map_err(|error| Error::Misconfigured {
             reason: format!("the command cannot be handed over: {error}"),
             hint: "move herm's home to a path that is UTF-8".into(),

@@ -151,7 +151,8 @@ impl Spec<'_> {
     }
 
     fn binds(&self) -> Vec<String> {
-        let workspace = if self.settings.mount_cwd { self.cwd.to_owned() } else { self.sandbox.join("workspace") };
+        let workspace =
+            if self.settings.mount_cwd { self.cwd.to_owned() } else { self.sandbox.join("workspace") };
         // Where SELinux watches, files of ours have to be marked as a container's; those of the user
         // are not touched.
         let marked = if Path::new("/sys/fs/selinux/enforce").exists() { ":z" } else { "" };
@@ -177,7 +178,8 @@ impl Spec<'_> {
         for name in ["workspace", "home"] {
             let folder = self.sandbox.join(name);
             std::fs::create_dir_all(&folder)?;
-            if let (User::Numbers(numbers), true) = (&self.settings.user, rustix::process::getuid().is_root()) {
+            if let (User::Numbers(numbers), true) = (&self.settings.user, rustix::process::getuid().is_root())
+            {
                 let mut ids = numbers.split(':').map(|id| id.parse().ok());
                 std::os::unix::fs::chown(&folder, ids.next().flatten(), ids.next().flatten())?;
             }

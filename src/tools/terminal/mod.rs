@@ -80,6 +80,9 @@ impl Terminal {
             command_line: args.command,
             cwd: place.cwd,
             variables: vec![],
+            workdir: None,
+            session: None,
+            heartbeat: None,
             spool: context.spool.clone(),
             timeout: self.timeout(args.timeout),
         };

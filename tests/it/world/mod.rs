@@ -338,12 +338,13 @@ impl Services for NoServices {
 }
 
 /// A call says itself what is to become of it.
-fn judge(tool: &str, arguments: &serde_json::Value, _: &Path) -> Verdict {
+fn judge(tool: &str, arguments: &serde_json::Value, _: &Path, _: Scene) -> Verdict {
     match arguments.get("judge").and_then(|word| word.as_str()) {
         Some("ask") => {
-            Verdict::Ask { reason: "It is asked.".into(), rule: "test", pattern: format!("{tool} it") }
+            let reason = "It is asked.".into();
+            Verdict::Ask { reason, rule: "test", pattern: format!("{tool} it"), target: None }
         }
-        Some("block") => Verdict::Block { rule: "test" },
+        Some("block") => Verdict::Block { rule: "test", shown: "It is blocked.".into() },
         Some("panic") => panic!("the judge panics"),
         _ => Verdict::Allow,
     }

@@ -50,10 +50,9 @@ pub fn prepared(state: &SessionState, call: CallRef, verdict: Prepared) -> Resul
             events.push(ApprovalDecided { call, request, decision, by, answerer: None }.into());
             events.push(skip(call, SkipReason::Denied, &why));
         }
-        Prepared::Block { rule, subject } => {
-            let why = format!("Blocked and not run, whatever anybody says: {rule}. Do not try another way.");
+        Prepared::Block { rule, subject, shown } => {
             events.push(CommandBlocked { call, rule, subject }.into());
-            events.push(skip(call, SkipReason::Blocked, &why));
+            events.push(skip(call, SkipReason::Blocked, &shown));
         }
         Prepared::Veto { why } => {
             let shown = notices::vetoed(&why);
