@@ -19,6 +19,7 @@ struct Scene {
     allowed: bool,
     grants: Vec<(String, String)>,
     cwd: PathBuf,
+    platform: String,
 }
 
 pub fn run(call: CallRef, approved: bool, state: &SessionState, run: Run) -> Task {
@@ -27,7 +28,8 @@ pub fn run(call: CallRef, approved: bool, state: &SessionState, run: Run) -> Tas
     };
     let off = state.policy.as_ref().is_some_and(|policy| policy.approvals == ApprovalMode::Off);
     let cwd = state.opened.as_ref().map(|opened| PathBuf::from(&opened.cwd)).unwrap_or_default();
-    let scene = Scene { asked, allowed: approved || off, grants: state.grants.clone(), cwd };
+    let platform = state.opened.as_ref().map(|opened| opened.chat.platform.clone()).unwrap_or_default();
+    let scene = Scene { asked, allowed: approved || off, grants: state.grants.clone(), cwd, platform };
     Box::pin(async move {
         let verdict = look(&scene, &run.ports);
         Outcome::Command(Command::CallPrepared { call, verdict })
@@ -45,11 +47,16 @@ fn look(scene: &Scene, ports: &Ports) -> Prepared {
         Err(why) => return Prepared::Invalid { shown: notices::skipped(&why) },
     };
     let run = || Prepared::Run { arguments: JsonText(canonical::to_string(&value)) };
-    if !tool.facts().judged {
+    // A call of a folded tool is looked at as the call that it is.
+    let meant = match ports.tools.meant(&scene.platform, &asked.name, value.clone()) {
+        Ok(meant) => meant,
+        Err(why) => return Prepared::Invalid { shown: notices::skipped(&why) },
+    };
+    if !meant.tool.facts().judged {
         return run();
     }
-    let subject = || (ports.redact)(&subject(&value));
-    match (ports.judge)(&asked.name, &value, &scene.cwd) {
+    let subject = || (ports.redact)(&subject(&meant.arguments));
+    match (ports.judge)(&meant.name, &meant.arguments, &scene.cwd) {
         Verdict::Allow => run(),
         Verdict::Block { rule } => Prepared::Block { rule: rule.to_owned(), subject: subject() },
         Verdict::Ask { .. } if scene.allowed => run(),

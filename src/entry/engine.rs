@@ -165,7 +165,7 @@ fn ports(
         clock: Arc::new(SystemClock),
         models,
         deadlines: Deadlines::default(),
-        tools: table(vec![Arc::new(terminal)]),
+        tools: offered(loaded, table(vec![Arc::new(terminal)])),
         services: Arc::new(Surroundings { views: Arc::clone(views), ask: front.ask }),
         limits: OutputLimits {
             bytes_max: config.tool_output.bytes_max,

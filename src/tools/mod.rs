@@ -10,11 +10,13 @@ pub mod arguments;
 mod charset;
 mod clarify;
 mod intent;
+mod mask;
 mod open;
 mod outcome;
 mod patch;
 pub mod paths;
 mod read_file;
+pub mod registry;
 pub mod sanitize;
 mod search_files;
 mod session_search;
@@ -22,6 +24,8 @@ pub mod table;
 pub mod terminal;
 mod text;
 mod todo;
+pub mod toolsets;
+mod typed;
 mod write_file;
 
 #[cfg(test)]
@@ -40,10 +44,12 @@ use crate::providers::BoxFuture;
 pub use clarify::Clarify;
 pub use patch::Patch;
 pub use read_file::ReadFile;
+pub use registry::{Offer, Tools};
 pub use search_files::SearchFiles;
 pub use session_search::SessionSearch;
 pub use table::{definitions, facts, table};
 pub use todo::Todo;
+pub use typed::Typed;
 pub use write_file::WriteFile;
 
 /// What a tool call is run with.
@@ -71,6 +77,11 @@ pub trait Services: Send + Sync {
 
     /// Answers a `session_search` call; arguments and result as JSON objects.
     fn search_sessions(&self, session: SessionId, arguments: &serde_json::Value) -> serde_json::Value;
+
+    /// A text without its secrets, as the model is shown it.
+    fn redacted(&self, text: &str) -> String {
+        text.to_owned()
+    }
 
     /// Asks the person of this session; `None` if nobody answers.
     fn ask<'a>(
@@ -121,10 +132,19 @@ pub trait Tool: Send + Sync {
     fn facts(&self) -> ToolFacts;
 
     /// One or two terse sentences for the model.
-    fn description(&self) -> &'static str;
+    fn description(&self) -> &str;
 
     /// JSON Schema of the arguments object.
     fn parameters(&self) -> serde_json::Value;
+
+    /// Whether it can work here and now; if not, what is missing and how to have it. May look at the
+    /// disk; what it says is believed for half a minute.
+    ///
+    /// # Errors
+    /// A sentence for a person.
+    fn available(&self) -> Result<(), String> {
+        Ok(())
+    }
 
     /// Runs it. `arguments` is an object that fits [`Tool::parameters`].
     fn run<'a>(

@@ -121,6 +121,10 @@ impl Services for Fake {
         }
     }
 
+    fn redacted(&self, text: &str) -> String {
+        crate::config::Redactor::new([]).redact(text).into_owned()
+    }
+
     fn ask<'a>(
         &'a self,
         _session: SessionId,
