@@ -12,6 +12,7 @@ mod images;
 mod load;
 mod prepare_call;
 mod run_tool;
+mod services;
 pub mod spool;
 mod title;
 mod veil;

@@ -108,7 +108,7 @@ fn context(run: &Run, call: CallRef, cwd: PathBuf) -> ToolContext {
         spool,
         home: run.ports.home.clone(),
         cancel: run.cancel.clone(),
-        services: run.ports.services.clone(),
+        services: super::services::of(run),
         limits: run.ports.limits,
     }
 }

@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 
 use super::{
     Exit, Failure, Out, Start, auth, chat, completions, config, doctor, explain, export, log, model,
-    projections, replay, search, sessions, usage,
+    projections, replay, search, sessions, tools, usage,
 };
 
 /// An always-on AI agent that sets everything it does in stone.
@@ -41,6 +41,7 @@ pub enum Command {
     Sessions(sessions::Sessions),
     Search(search::Search),
     Config(config::ConfigCommand),
+    Tools(tools::ToolsCommand),
     Model(model::Model),
     Auth(auth::Auth),
     Doctor(doctor::Doctor),
@@ -67,6 +68,7 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Model(arguments) => model::run(&arguments, &start, &mut out),
         Command::Auth(arguments) => auth::run(&arguments, &start, &mut out),
         Command::Config(arguments) => config::run(&arguments, &start, &mut out),
+        Command::Tools(arguments) => tools::run(&arguments, &start, &mut out),
         Command::Doctor(arguments) => doctor::run(&arguments, &start, &mut out),
         Command::Explain(arguments) => explain::run(&arguments, &start, &mut out),
         Command::Log(arguments) => log::run(&arguments, &start, &mut out),

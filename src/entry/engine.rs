@@ -12,21 +12,20 @@ use herm_schema::events::{Policy, SessionOpened};
 use herm_schema::{Event, SessionId, StreamPos};
 
 use super::model_table::{Models, models};
+use super::tools::toolbox;
 use super::witness::Known;
 use super::{Exit, Failure};
 use crate::approval::{self, Verdict};
-use crate::config::{Home, Loaded, Secret};
+use crate::config::{Home, Loaded, Redactor, Secret};
 use crate::context::{Plain, Prompt};
 use crate::effects::profile_stream;
-use crate::environments::{Local, VariablePolicy};
 use crate::platforms::Platform;
 use crate::providers::catalog::Catalogue;
 use crate::providers::credentials::Store;
 use crate::providers::resolve::{CUSTOM_KEY_VARIABLE, Resolved, Sources, Wanted, resolve_at};
 use crate::providers::{BoxFuture, Deadlines};
 use crate::runtime::{Judge, ModelTable, People, Ports, Sessions, SystemClock, Watch};
-use crate::tools::terminal::Terminal;
-use crate::tools::{OutputLimits, Services, table};
+use crate::tools::{OutputLimits, Services};
 
 /// The one profile that there is as yet.
 pub const PROFILE: &str = "default";
@@ -69,7 +68,7 @@ impl Engine {
         let log: Arc<dyn Log> = Arc::new(SegmentLog::open(options)?);
         let views = Arc::new(Views::open(Arc::clone(&log), &loaded.home.index_dir()));
         let Models { table, policy, why, problems } = models(loaded, &log, &views).await?;
-        let ports = ports(loaded, &log, &views, Arc::clone(&table), front);
+        let ports = ports(loaded, &log, &views, Arc::clone(&table), front)?;
         let sessions = Sessions::new(Arc::new(ports));
         Ok(Self { log, views, sessions, models: table, policy, why, problems })
     }
@@ -153,20 +152,21 @@ fn ports(
     views: &Arc<Views>,
     models: Arc<ModelTable>,
     front: Front,
-) -> Ports {
+) -> Result<Ports, Failure> {
     let config = &loaded.config;
-    let remove = loaded.environment.dotenv().map(|(name, _)| name.to_owned()).collect();
-    let policy = VariablePolicy { remove, passthrough: config.terminal.env_passthrough.clone() };
-    let terminal = Terminal::new(Arc::new(Local::new(policy))).with_timeout(config.terminal.timeout);
     let redactor = loaded.redactor.clone();
     let (from_views, from_log) = (Arc::clone(views), Arc::clone(log));
-    Ports {
+    Ok(Ports {
         log: Arc::clone(log),
         clock: Arc::new(SystemClock),
         models,
         deadlines: Deadlines::default(),
-        tools: offered(loaded, table(vec![Arc::new(terminal)])),
-        services: Arc::new(Surroundings { views: Arc::clone(views), ask: front.ask }),
+        tools: toolbox::tools(loaded)?,
+        services: Arc::new(Surroundings {
+            views: Arc::clone(views),
+            ask: front.ask,
+            redactor: redactor.clone(),
+        }),
         limits: OutputLimits {
             bytes_max: config.tool_output.bytes_max,
             lines_max: config.tool_output.lines_max,
@@ -184,7 +184,7 @@ fn ports(
         }),
         watch: front.watch,
         home: loaded.home.root().to_owned(),
-    }
+    })
 }
 
 /// The state of a session, from its first event.
@@ -235,9 +235,14 @@ fn grants(log: &dyn Log) -> BTreeSet<(String, String)> {
 struct Surroundings {
     views: Arc<Views>,
     ask: Arc<dyn Clarify>,
+    redactor: Redactor,
 }
 
 impl Services for Surroundings {
+    fn redacted(&self, text: &str) -> String {
+        self.redactor.redact(text).into_owned()
+    }
+
     fn log(&self) -> &dyn Log {
         &**self.views.log()
     }

@@ -11,6 +11,7 @@ mod charset;
 mod clarify;
 mod intent;
 mod mask;
+pub mod media;
 mod open;
 mod outcome;
 mod patch;
@@ -26,6 +27,8 @@ mod text;
 mod todo;
 pub mod toolsets;
 mod typed;
+pub mod vendors;
+pub mod web;
 mod write_file;
 
 #[cfg(test)]
@@ -35,11 +38,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use herm_replay::log::Log;
-use herm_schema::events::{ToolFacts, ToolStatus};
+use herm_schema::events::{AuxiliaryTask, ToolFacts, ToolStatus};
 use herm_schema::{CallRef, SessionId};
 use tokio_util::sync::CancellationToken;
 
-use crate::providers::BoxFuture;
+use crate::providers::{BoxFuture, Image};
 
 pub use clarify::Clarify;
 pub use patch::Patch;
@@ -90,6 +93,29 @@ pub trait Services: Send + Sync {
         question: &'a str,
         choices: &'a [String],
     ) -> BoxFuture<'a, Option<String>>;
+
+    /// Asks a model besides the conversation; recorded in the session as every such call is.
+    ///
+    /// # Errors
+    /// For the model that called the tool: nobody can answer, or nobody did.
+    fn ask_model<'a>(
+        &'a self,
+        session: SessionId,
+        question: ModelQuestion,
+    ) -> BoxFuture<'a, Result<String, String>> {
+        let _ = (session, question);
+        Box::pin(async { Err("no model can be asked here".to_owned()) })
+    }
+}
+
+/// A question to a model besides the conversation.
+#[derive(Clone, Debug)]
+pub struct ModelQuestion {
+    pub task: AuxiliaryTask,
+    pub system: String,
+    pub text: String,
+    pub images: Vec<Image>,
+    pub output_tokens_max: u32,
 }
 
 /// How much of a result the model is shown.

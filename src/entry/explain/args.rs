@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::entry::{Exit, Failure, Out, Start, engine};
+use crate::entry::tools::{self, toolbox};
+use crate::entry::{Exit, Failure, Out, Start};
 use crate::tools::arguments;
 
 /// Say what a tool is given for the arguments that a model wrote, and why.
@@ -58,10 +59,10 @@ fn schema(arguments: &Arguments, start: &Start) -> Result<Value, Failure> {
         return Ok(arguments::schema_of(schema));
     }
     let name = arguments.tool.as_deref().unwrap_or_default();
-    let tools = engine::every_tool(start);
-    let known: Vec<String> = tools.iter().map(|tool| tool.facts().name).collect();
-    match tools.iter().find(|tool| tool.facts().name == name) {
+    let all = toolbox::tools(&start.load(&[])?)?;
+    let known: Vec<String> = all.iter().map(|tool| tool.facts().name).collect();
+    match all.iter().find(|tool| tool.facts().name == name) {
         Some(tool) => Ok(tool.parameters()),
-        None => Err(crate::entry::tools::unknown("tool", name, &known)),
+        None => Err(tools::unknown("tool", name, known.iter().map(String::as_str))),
     }
 }
