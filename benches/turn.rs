@@ -179,7 +179,7 @@ fn ports(home: &Path, base_url: &str) -> Ports {
         clock: Arc::new(SystemClock),
         models: Arc::new(One(Arc::new(provider))),
         deadlines: Deadlines::default(),
-        tools: tools(Vec::new()),
+        tools: tools(Vec::new()).into(),
         services: Arc::new(Nothing(log)),
         limits: OutputLimits::default(),
         judge: Arc::new(|_, _, _, _| Verdict::Allow),

@@ -136,6 +136,8 @@ keys! {
         "How much a model that can reason is to reason. `auto`: as its vendor does unasked.";
     SOUL "agent.soul" Kind::Text, "SOUL.md", "HERM_SOUL",
         "File with the agent's identity, put at the start of the system prompt; relative to the home.";
+    DISABLED_TOOLSETS "agent.disabled_toolsets" Kind::List, "[]", "HERM_DISABLED_TOOLSETS",
+        "Toolsets and tools that no platform has. A platform's bundle (`hermes-discord`) takes away only what that platform alone has.";
 
     TERMINAL_TIMEOUT "terminal.timeout" SECONDS_POSITIVE, "180", "HERM_TERMINAL_TIMEOUT",
         "Seconds after which a command line is ended, unless the model asks for another time.";
@@ -150,6 +152,35 @@ keys! {
         "Lines of one tool result that the model is shown at most.";
     OUTPUT_LINE_LENGTH "tool_output.max_line_length" Kind::Integer { min: 80, max: 1_000_000 }, "2000", "HERM_TOOL_OUTPUT_MAX_LINE_LENGTH",
         "Bytes of one line that the model is shown at most.";
+
+    TOOLSETS "toolsets" Kind::Mapping, "{}", "HERM_TOOLSETS",
+        "Toolsets of your own, by name: a list of tools, or a mapping with `description`, `tools`, `includes`. `herm tools list` shows all there are.";
+    PLATFORM_TOOLSETS "platform_toolsets" Kind::Mapping, "{}", "HERM_PLATFORM_TOOLSETS",
+        "Toolsets and tools that a platform has, by platform: `{telegram: [web, file]}` has these alone, `{telegram: [-terminal]}` the usual ones without the terminal.";
+    TOOL_SEARCH "tools.tool_search.enabled" Kind::Choice(&["auto", "on", "off"]), "auto", "HERM_TOOL_SEARCH",
+        "Whether tools that are not core are folded behind `tool_search`: when they take more than their share of the model's window (`auto`), always, or never.";
+    TOOL_SEARCH_SHARE "tools.tool_search.threshold_pct" Kind::Integer { min: 1, max: 100 }, "5", "HERM_TOOL_SEARCH_THRESHOLD_PCT",
+        "That share, in percent.";
+    TOOL_ENDPOINTS "tool_endpoints" Kind::Mapping, "{}", "HERM_TOOL_ENDPOINTS",
+        "Addresses to use instead of a tool vendor's own, by vendor (`brave`, `firecrawl`, `searxng`, `fal` …), such as a server of your own.";
+    WEB_BACKEND "web.backend" Kind::Text, "''", "HERM_WEB_BACKEND",
+        "Who searches the web: `brave`, `tavily`, `exa`, `firecrawl`, `parallel`, `searxng` or `ddgs`. Empty: the first that a key or an address is found for.";
+    WEB_SEARCH_BACKEND "web.search_backend" Kind::Text, "''", "HERM_WEB_SEARCH_BACKEND",
+        "As `web.backend`, for `web_search` alone.";
+    WEB_EXTRACT_BACKEND "web.extract_backend" Kind::Text, "''", "HERM_WEB_EXTRACT_BACKEND",
+        "Who reads pages for `web_extract`: `fetch` for herm itself, or `tavily`, `exa`, `firecrawl`, `parallel`. Empty: `web.backend` if it can, else `fetch`.";
+    WEB_CHARS "web.extract_char_limit" Kind::Integer { min: 500, max: 1_000_000 }, "15000", "HERM_WEB_EXTRACT_CHAR_LIMIT",
+        "Characters of one page that the model is shown at most, unless it asks for another number.";
+    IMAGE_PROVIDER "image_gen.provider" Kind::Choice(&["auto", "openai", "fal"]), "auto", "HERM_IMAGE_GEN_PROVIDER",
+        "Who makes images. `auto`: the first that a key is found for.";
+    IMAGE_MODEL "image_gen.model" Kind::Text, "''", "HERM_IMAGE_GEN_MODEL",
+        "The model that makes images, as its vendor names it. Empty: the vendor's usual one.";
+    SPEECH_PROVIDER "tts.provider" Kind::Choice(&["auto", "openai", "elevenlabs"]), "auto", "HERM_TTS_PROVIDER",
+        "Who speaks. `auto`: the first that a key is found for.";
+    SPEECH_MODEL "tts.model" Kind::Text, "''", "HERM_TTS_MODEL",
+        "The model that speaks, as its vendor names it. Empty: the vendor's usual one.";
+    SPEECH_VOICE "tts.voice" Kind::Text, "''", "HERM_TTS_VOICE",
+        "The voice, as its vendor names it. Empty: the vendor's usual one.";
 
     GUARD_WARN "tool_loop_guardrails.warnings_enabled" Kind::Bool, "true", "HERM_GUARDRAIL_WARNINGS",
         "Whether a model that goes in circles is told so.";
@@ -234,6 +265,12 @@ keys! {
 
     REDACT "security.redact_secrets" Kind::Bool, "true", "HERM_REDACT_SECRETS",
         "Whether known secrets are taken out of what is recorded, sent and shown.";
+    PRIVATE_URLS "security.allow_private_urls" Kind::Bool, "false", "HERM_ALLOW_PRIVATE_URLS",
+        "Whether the web tools may fetch from this machine and its own networks. The addresses where clouds keep credentials stay refused.";
+    BLOCKLIST_ON "security.website_blocklist.enabled" Kind::Bool, "false", "HERM_WEBSITE_BLOCKLIST",
+        "Whether the web tools keep away from `security.website_blocklist.domains`.";
+    BLOCKLIST "security.website_blocklist.domains" Kind::List, "[]", "HERM_WEBSITE_BLOCKLIST_DOMAINS",
+        "Domains that the web tools keep away from, with everything below them.";
     UNSAFE_FILE_SYSTEM "security.allow_unsafe_file_system" Kind::Bool, "false", "HERM_ALLOW_UNSAFE_FILE_SYSTEM",
         "Whether the log may lie on a network file system, which does not keep what it promises.";
 

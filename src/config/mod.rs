@@ -34,5 +34,8 @@ pub use raw::RawConfig;
 pub use redact::{REDACTED, Redactor};
 pub use secret::Secret;
 pub use settings::{Loaded, Origin, Override, Setting, Settings, load};
-pub use typed::{ApprovalConfig, Config, Display, ModelConfig, Security, TerminalConfig, ToolOutput};
+pub use typed::{
+    ApprovalConfig, Config, Display, MakerConfig, ModelConfig, Security, TerminalConfig, ToolOutput,
+    ToolsConfig, WebConfig,
+};
 pub use value::{Kind, Value};

@@ -29,6 +29,10 @@ pub struct Config {
     /// Relative to the home, see [`Config::soul_file`].
     pub soul: PathBuf,
     pub terminal: TerminalConfig,
+    pub tools: ToolsConfig,
+    pub web: WebConfig,
+    pub images: MakerConfig,
+    pub speech: MakerConfig,
     pub tool_output: ToolOutput,
     pub guardrails: GuardrailPolicy,
     pub compression: CompressionPolicy,
@@ -110,8 +114,41 @@ pub struct CheckpointConfig {
     pub retention: Option<Duration>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Which tools there are for whom, as it is written; `tools::toolsets` reads it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolsConfig {
+    pub toolsets: serde_json::Value,
+    pub platforms: serde_json::Value,
+    pub disabled: Vec<String>,
+    /// `auto`, `on` or `off`.
+    pub search: String,
+    pub search_share_percent: u8,
+    /// By vendor.
+    pub endpoints: serde_json::Value,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WebConfig {
+    /// `None` leaves it to the keys at hand.
+    pub search: Option<String>,
+    /// `None` leaves it to who searches, or to herm itself.
+    pub extract: Option<String>,
+    pub extract_chars_max: usize,
+}
+
+/// Who makes pictures or sounds. `None` leaves it to the keys at hand, and to the vendor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MakerConfig {
+    pub provider: Option<String>,
+    pub model: Option<String>,
+    pub voice: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Security {
+    pub allow_private_urls: bool,
+    /// Empty where there is no blocklist.
+    pub blocked_domains: Vec<String>,
     pub redact_secrets: bool,
     pub allow_unsafe_file_system: bool,
 }
@@ -138,6 +175,31 @@ impl Config {
                 timeout: read.seconds(&keys::TERMINAL_TIMEOUT),
                 cwd: read.text(&keys::TERMINAL_CWD).into(),
                 env_passthrough: read.list(&keys::ENV_PASSTHROUGH),
+            },
+            tools: ToolsConfig {
+                toolsets: read.tree(&keys::TOOLSETS),
+                platforms: read.tree(&keys::PLATFORM_TOOLSETS),
+                disabled: read.list(&keys::DISABLED_TOOLSETS),
+                search: read.text(&keys::TOOL_SEARCH),
+                search_share_percent: u8::try_from(read.count(&keys::TOOL_SEARCH_SHARE)).unwrap_or(100),
+                endpoints: read.tree(&keys::TOOL_ENDPOINTS),
+            },
+            web: WebConfig {
+                search: read
+                    .some_text(&keys::WEB_SEARCH_BACKEND)
+                    .or_else(|| read.some_text(&keys::WEB_BACKEND)),
+                extract: read.some_text(&keys::WEB_EXTRACT_BACKEND),
+                extract_chars_max: read.size(&keys::WEB_CHARS),
+            },
+            images: MakerConfig {
+                provider: read.some_text(&keys::IMAGE_PROVIDER).filter(|name| name != "auto"),
+                model: read.some_text(&keys::IMAGE_MODEL),
+                voice: None,
+            },
+            speech: MakerConfig {
+                provider: read.some_text(&keys::SPEECH_PROVIDER).filter(|name| name != "auto"),
+                model: read.some_text(&keys::SPEECH_MODEL),
+                voice: read.some_text(&keys::SPEECH_VOICE),
             },
             tool_output: ToolOutput {
                 bytes_max: read.size(&keys::OUTPUT_BYTES),
@@ -181,6 +243,10 @@ impl Config {
             hooks: read.tree(&keys::HOOKS),
             security: Security {
                 redact_secrets: read.yes(&keys::REDACT),
+                allow_private_urls: read.yes(&keys::PRIVATE_URLS),
+                blocked_domains: Some(read.list(&keys::BLOCKLIST))
+                    .filter(|_| read.yes(&keys::BLOCKLIST_ON))
+                    .unwrap_or_default(),
                 allow_unsafe_file_system: read.yes(&keys::UNSAFE_FILE_SYSTEM),
             },
             delivery: match read.text(&keys::DELIVERY).as_str() {

@@ -1,4 +1,4 @@
-//! The one door for calls that are not the conversation: titles today, every other task tomorrow.
+//! The one door for calls that are not the conversation: titles, and what tools ask.
 //!
 //! Each attempt has its intent in the log before it is made and its outcome after. The models are
 //! asked in the order that [`crate::runtime::Models::auxiliary`] gives for the task: the session's
@@ -14,7 +14,7 @@ use herm_schema::{Digest, Event, StreamPos};
 use tokio::time::timeout;
 
 use super::Run;
-use crate::providers::{CallContext, Deadlines, LoadedMessage, LoadedRequest, classify};
+use crate::providers::{CallContext, Deadlines, Image, LoadedMessage, LoadedRequest, classify};
 
 /// Attempts at one task, over all keys and models.
 const ATTEMPTS_MAX: u32 = 4;
@@ -26,6 +26,7 @@ pub struct Ask {
     pub task: AuxiliaryTask,
     pub system: String,
     pub text: String,
+    pub images: Vec<Image>,
     pub output_tokens_max: u32,
 }
 
@@ -82,7 +83,7 @@ async fn once(
     let started = AuxiliaryCallStarted {
         task: ask.task,
         attempt,
-        request_digest: Digest::of(format!("{}\0{}", ask.system, ask.text).as_bytes()),
+        request_digest: digest(ask),
         estimated_tokens: ((ask.system.len() + ask.text.len()) as u64).div_ceil(BYTES_PER_TOKEN),
         provider: model.choice.provider.clone(),
         model: model.choice.model.clone(),
@@ -129,6 +130,16 @@ async fn once(
     result
 }
 
+/// Of all that the model is shown; images count by what they hold.
+fn digest(ask: &Ask) -> Digest {
+    let mut text = format!("{}\0{}", ask.system, ask.text);
+    for image in &ask.images {
+        text.push('\0');
+        text.push_str(&Digest::of(&image.bytes).to_string());
+    }
+    Digest::of(text.as_bytes())
+}
+
 fn recorded_at(recorded: &[herm_schema::Recorded]) -> Option<StreamPos> {
     let started =
         |recorded: &&herm_schema::Recorded| matches!(recorded.event, Event::AuxiliaryCallStarted(_));
@@ -140,7 +151,7 @@ fn request(model: &AuxiliaryModel, ask: &Ask) -> LoadedRequest {
         choice: ModelChoice { stream: false, ..model.choice.clone() },
         system: Some(ask.system.clone()),
         tools: Vec::new(),
-        messages: vec![LoadedMessage::user(ask.text.clone())],
+        messages: vec![LoadedMessage::User { text: ask.text.clone(), images: ask.images.clone() }],
         output_tokens_max: ask.output_tokens_max.min(model.choice.output_tokens_max),
         options: RequestOptions::default(),
     }

@@ -13,6 +13,7 @@ mod images;
 mod load;
 mod prepare_call;
 mod run_tool;
+mod services;
 mod smart_judge;
 pub mod spool;
 mod title;

@@ -25,6 +25,7 @@ struct Sight {
     policy: Option<Policy>,
     grants: Vec<Grant>,
     cwd: PathBuf,
+    platform: String,
 }
 
 pub fn run(call: CallRef, approved: bool, state: &SessionState, run: Run) -> Task {
@@ -33,7 +34,8 @@ pub fn run(call: CallRef, approved: bool, state: &SessionState, run: Run) -> Tas
     };
     let cwd = state.opened.as_ref().map(|opened| PathBuf::from(&opened.cwd)).unwrap_or_default();
     let (policy, grants) = (state.policy.clone(), state.grants.clone());
-    let sight = Sight { call, asked, approved, policy, grants, cwd };
+    let platform = state.opened.as_ref().map(|opened| opened.chat.platform.clone()).unwrap_or_default();
+    let sight = Sight { call, asked, approved, policy, grants, cwd, platform };
     Box::pin(async move {
         match look(&sight, &run).await {
             Ok(verdict) => Outcome::Command(Command::CallPrepared { call, verdict }),
@@ -69,12 +71,17 @@ async fn look(sight: &Sight, run: &Run) -> Result<Prepared, herm_replay::log::Er
         },
     };
     let allowed = Prepared::Run { arguments: JsonText(canonical::to_string(&value)) };
-    if !tool.facts().judged {
+    // A call of a folded tool is looked at as the call that it is.
+    let meant = match ports.tools.meant(&sight.platform, &asked.name, value.clone()) {
+        Ok(meant) => meant,
+        Err(why) => return invalid(&why),
+    };
+    if !meant.tool.facts().judged {
         return Ok(allowed);
     }
-    let subject = (ports.redact)(&subject(&value));
+    let subject = (ports.redact)(&subject(&meant.arguments));
     let scene = sight.policy.as_ref().map_or(Scene::Terminal, |policy| policy.scene);
-    let question = match (ports.judge)(&asked.name, &value, &sight.cwd, scene) {
+    let question = match (ports.judge)(&meant.name, &meant.arguments, &sight.cwd, scene) {
         Verdict::Allow => return Ok(allowed),
         // Its text is far too long for an event, and where it was kept is for the model.
         Verdict::Block { rule: TOO_LARGE, shown } => return invalid(&shown),

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use super::{Outcome, Run, Task, checkpoint, spool};
 use crate::hooks::{self, Caller};
-use crate::tools::{Image, Recovered, Tool, ToolContext, ToolResult};
+use crate::tools::{Picture, Recovered, Tool, ToolContext, ToolResult};
 
 /// Results above this size are blobs, in bytes.
 const INLINE_BYTES_MAX: usize = 32 << 10;
@@ -136,7 +136,7 @@ fn context(run: &Run, call: CallRef, cwd: PathBuf) -> ToolContext {
         spool,
         home: run.ports.home.clone(),
         cancel: run.cancel.clone(),
-        services: run.ports.services.clone(),
+        services: super::services::of(run),
         limits: run.ports.limits,
     }
 }
@@ -163,8 +163,8 @@ fn keep(
     Ok(ToolOutcome { status, shown, images, full, recovered, elapsed_us })
 }
 
-fn kept(log: &dyn Log, image: Image) -> Result<Attachment, Error> {
-    let Image { media_type, bytes, name } = image;
+fn kept(log: &dyn Log, image: Picture) -> Result<Attachment, Error> {
+    let Picture { media_type, bytes, name } = image;
     Ok(Attachment { content: log.put_blob(&bytes)?, media_type, name })
 }
 

@@ -47,6 +47,7 @@ pub async fn judge(run: &Run, policy: &Policy, question: &Question) -> Option<Ju
         task: AuxiliaryTask::Approval,
         system: INSTRUCTIONS.to_owned(),
         text,
+        images: Vec::new(),
         output_tokens_max: OUTPUT_TOKENS_MAX,
     };
     let answer = ask(run, policy, asked).await?;

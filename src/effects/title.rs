@@ -27,6 +27,7 @@ pub fn run(state: &SessionState, run: Run) -> Task {
             task: AuxiliaryTask::Title,
             system: INSTRUCTIONS.to_owned(),
             text: conversation,
+            images: Vec::new(),
             output_tokens_max: OUTPUT_TOKENS_MAX,
         };
         // What the answer says becomes the title in the append that records it.

@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 
 use super::{
     Exit, Failure, Out, Start, approvals, auth, chat, checkpoints, completions, config, doctor, explain,
-    export, log, model, projections, replay, search, sessions, usage,
+    export, log, model, projections, replay, search, sessions, tools, usage,
 };
 
 /// An always-on AI agent that sets everything it does in stone.
@@ -41,6 +41,7 @@ pub enum Command {
     Sessions(sessions::Sessions),
     Search(search::Search),
     Config(config::ConfigCommand),
+    Tools(tools::ToolsCommand),
     Model(model::Model),
     Auth(auth::Auth),
     Approvals(approvals::Approvals),
@@ -71,6 +72,7 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Checkpoints(arguments) => checkpoints::run(&arguments, &start, &mut out),
         Command::Approvals(arguments) => approvals::run(&arguments, &start, &mut out),
         Command::Config(arguments) => config::run(&arguments, &start, &mut out),
+        Command::Tools(arguments) => tools::run(&arguments, &start, &mut out),
         Command::Doctor(arguments) => doctor::run(&arguments, &start, &mut out),
         Command::Explain(arguments) => explain::run(&arguments, &start, &mut out),
         Command::Log(arguments) => log::run(&arguments, &start, &mut out),

@@ -11,14 +11,14 @@ use herm_schema::events::{Policy, SessionOpened};
 use herm_schema::{SessionId, StreamPos};
 
 use super::model_table::{Models, models};
+use super::tools::toolbox;
 use super::witness::Known;
 use super::{Exit, Failure};
 use crate::approval::{self, Asked, Mode, Outcome, Rules, Verdict};
 use crate::checkpoints::Checkpoints;
-use crate::config::{Home, Loaded, Secret};
+use crate::config::{Home, Loaded, Redactor, Secret};
 use crate::context::{Plain, Prompt};
 use crate::effects::profile_stream;
-use crate::environments::{Local, VariablePolicy};
 use crate::hooks::Hooks;
 use crate::platforms::Platform;
 use crate::providers::catalog::Catalogue;
@@ -26,8 +26,7 @@ use crate::providers::credentials::Store;
 use crate::providers::resolve::{CUSTOM_KEY_VARIABLE, Resolved, Sources, Wanted, resolve_at};
 use crate::providers::{BoxFuture, Deadlines};
 use crate::runtime::{Grants, Judge, ModelTable, People, Ports, Sessions, SystemClock, Watch};
-use crate::tools::terminal::Terminal;
-use crate::tools::{OutputLimits, Services, table};
+use crate::tools::{OutputLimits, Services};
 
 /// The one profile that there is as yet.
 pub const PROFILE: &str = "default";
@@ -164,9 +163,6 @@ fn ports(
     let config = &loaded.config;
     let hooks = Hooks::of(&config.hooks)
         .map_err(|error| Failure::new(Exit::Config, error).hint("herm config explain hooks"))?;
-    let remove = loaded.environment.dotenv().map(|(name, _)| name.to_owned()).collect();
-    let policy = VariablePolicy { remove, passthrough: config.terminal.env_passthrough.clone() };
-    let terminal = Terminal::new(Arc::new(Local::new(policy))).with_timeout(config.terminal.timeout);
     let redactor = loaded.redactor.clone();
     let (from_views, from_log) = (Arc::clone(views), Arc::clone(log));
     Ok(Ports {
@@ -174,8 +170,12 @@ fn ports(
         clock: Arc::new(SystemClock),
         models,
         deadlines: Deadlines::default(),
-        tools: table(vec![Arc::new(terminal)]),
-        services: Arc::new(Surroundings { views: Arc::clone(views), ask: front.ask }),
+        tools: toolbox::tools(loaded)?,
+        services: Arc::new(Surroundings {
+            views: Arc::clone(views),
+            ask: front.ask,
+            redactor: redactor.clone(),
+        }),
         limits: OutputLimits {
             bytes_max: config.tool_output.bytes_max,
             lines_max: config.tool_output.lines_max,
@@ -259,9 +259,14 @@ pub fn judging_rules(loaded: &Loaded) -> Rules {
 struct Surroundings {
     views: Arc<Views>,
     ask: Arc<dyn Clarify>,
+    redactor: Redactor,
 }
 
 impl Services for Surroundings {
+    fn redacted(&self, text: &str) -> String {
+        self.redactor.redact(text).into_owned()
+    }
+
     fn log(&self) -> &dyn Log {
         &**self.views.log()
     }

@@ -30,6 +30,7 @@ mod sessions;
 mod start;
 mod store;
 mod time;
+mod tools;
 mod usage;
 mod witness;
 

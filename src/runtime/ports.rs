@@ -20,7 +20,7 @@ use crate::effects::{Answer, AuxiliaryModel};
 use crate::hooks::Hooks;
 use crate::platforms::Platform;
 use crate::providers::{BoxFuture, Deadlines, Delta, Provider};
-use crate::tools::{OutputLimits, Services, Tool};
+use crate::tools::{OutputLimits, Services, Tools};
 
 /// How long a call besides the conversation may take where nothing else is configured.
 pub const AUXILIARY_TIME_MAX: Duration = Duration::from_secs(30);
@@ -31,8 +31,7 @@ pub struct Ports {
     pub clock: Arc<dyn Clock>,
     pub models: Arc<dyn Models>,
     pub deadlines: Deadlines,
-    /// In the order of their names.
-    pub tools: Vec<Arc<dyn Tool>>,
+    pub tools: Tools,
     pub services: Arc<dyn Services>,
     pub limits: OutputLimits,
     pub judge: Judge,

@@ -1,60 +1,42 @@
 //! `clarify`: a question to the person of this session.
 
-use herm_schema::events::{Concurrency, EffectClass, ToolFacts};
+use herm_schema::events::ToolFacts;
+use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::{Tool, ToolContext, ToolResult, outcome};
+use super::{ToolContext, ToolResult, Typed, outcome, typed};
 use crate::providers::BoxFuture;
 
 /// The tool.
 pub struct Clarify;
 
-#[derive(Deserialize)]
-struct Arguments {
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {
     question: String,
-    #[serde(default)]
-    choices: Vec<String>,
+    #[schemars(length(max = 4))]
+    choices: Option<Vec<String>>,
 }
 
-impl Tool for Clarify {
+impl Typed for Clarify {
+    type Args = Arguments;
+
     fn facts(&self) -> ToolFacts {
-        ToolFacts {
-            name: "clarify".into(),
-            effect: EffectClass::Repeatable,
-            concurrency: Concurrency::Serial,
-            refunds_iteration: false,
-            judged: false,
-        }
+        typed::alone("clarify")
     }
 
     fn description(&self) -> &'static str {
         "Ask the user a question where only they can decide; they may always answer in their own words."
     }
 
-    fn parameters(&self) -> Value {
-        json!({
-            "type": "object",
-            "properties": {
-                "question": {"type": "string"},
-                "choices": {"type": "array", "items": {"type": "string"}, "maxItems": 4},
-            },
-            "required": ["question"],
-        })
-    }
-
-    fn run<'a>(&'a self, arguments: &'a Value, context: &'a ToolContext) -> BoxFuture<'a, ToolResult> {
-        Box::pin(async move {
-            match outcome::read_arguments(arguments) {
-                Ok(arguments) => ask(arguments, context).await,
-                Err(result) => result,
-            }
-        })
+    fn call<'a>(&'a self, args: Arguments, context: &'a ToolContext) -> BoxFuture<'a, ToolResult> {
+        Box::pin(ask(args, context))
     }
 }
 
 async fn ask(arguments: Arguments, context: &ToolContext) -> ToolResult {
-    let Arguments { question, choices } = arguments;
+    let (question, choices) = (arguments.question, arguments.choices.unwrap_or_default());
     if question.trim().is_empty() {
         return outcome::failed("the question is empty");
     }
@@ -73,6 +55,8 @@ async fn ask(arguments: Arguments, context: &ToolContext) -> ToolResult {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
     use crate::tools::testing::place;
     use herm_schema::events::ToolStatus;

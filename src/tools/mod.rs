@@ -10,11 +10,14 @@ pub mod arguments;
 mod charset;
 mod clarify;
 mod intent;
+mod mask;
+pub mod media;
 mod open;
 mod outcome;
 mod patch;
 pub mod paths;
 mod read_file;
+pub mod registry;
 pub mod sanitize;
 mod search_files;
 mod session_search;
@@ -22,6 +25,10 @@ pub mod table;
 pub mod terminal;
 mod text;
 mod todo;
+pub mod toolsets;
+mod typed;
+pub mod vendors;
+pub mod web;
 mod write_file;
 
 #[cfg(test)]
@@ -31,19 +38,21 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use herm_replay::log::Log;
-use herm_schema::events::{ToolFacts, ToolStatus};
+use herm_schema::events::{AuxiliaryTask, ToolFacts, ToolStatus};
 use herm_schema::{CallRef, SessionId};
 use tokio_util::sync::CancellationToken;
 
-use crate::providers::BoxFuture;
+use crate::providers::{BoxFuture, Image};
 
 pub use clarify::Clarify;
 pub use patch::Patch;
 pub use read_file::ReadFile;
+pub use registry::{Offer, Tools};
 pub use search_files::SearchFiles;
 pub use session_search::SessionSearch;
 pub use table::{definitions, facts, table};
 pub use todo::Todo;
+pub use typed::Typed;
 pub use write_file::WriteFile;
 
 /// What a tool call is run with.
@@ -72,6 +81,11 @@ pub trait Services: Send + Sync {
     /// Answers a `session_search` call; arguments and result as JSON objects.
     fn search_sessions(&self, session: SessionId, arguments: &serde_json::Value) -> serde_json::Value;
 
+    /// A text without its secrets, as the model is shown it.
+    fn redacted(&self, text: &str) -> String {
+        text.to_owned()
+    }
+
     /// Asks the person of this session; `None` if nobody answers.
     fn ask<'a>(
         &'a self,
@@ -79,6 +93,29 @@ pub trait Services: Send + Sync {
         question: &'a str,
         choices: &'a [String],
     ) -> BoxFuture<'a, Option<String>>;
+
+    /// Asks a model besides the conversation; recorded in the session as every such call is.
+    ///
+    /// # Errors
+    /// For the model that called the tool: nobody can answer, or nobody did.
+    fn ask_model<'a>(
+        &'a self,
+        session: SessionId,
+        question: ModelQuestion,
+    ) -> BoxFuture<'a, Result<String, String>> {
+        let _ = (session, question);
+        Box::pin(async { Err("no model can be asked here".to_owned()) })
+    }
+}
+
+/// A question to a model besides the conversation.
+#[derive(Clone, Debug)]
+pub struct ModelQuestion {
+    pub task: AuxiliaryTask,
+    pub system: String,
+    pub text: String,
+    pub images: Vec<Image>,
+    pub output_tokens_max: u32,
 }
 
 /// How much of a result the model is shown.
@@ -103,7 +140,7 @@ pub struct ToolResult {
     pub shown: String,
     /// Pictures, shown beside the text to models that take images; `shown` says what is on them for
     /// those that do not.
-    pub images: Vec<Image>,
+    pub images: Vec<Picture>,
     /// A file below `spool` that holds the whole output, where `shown` is an excerpt.
     pub full: Option<PathBuf>,
 }
@@ -117,7 +154,7 @@ impl ToolResult {
 
 /// A picture that a tool shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Image {
+pub struct Picture {
     /// Such as `image/png`, by what the bytes are.
     pub media_type: String,
     pub bytes: Vec<u8>,
@@ -141,10 +178,19 @@ pub trait Tool: Send + Sync {
     fn facts(&self) -> ToolFacts;
 
     /// One or two terse sentences for the model.
-    fn description(&self) -> &'static str;
+    fn description(&self) -> &str;
 
     /// JSON Schema of the arguments object.
     fn parameters(&self) -> serde_json::Value;
+
+    /// Whether it can work here and now; if not, what is missing and how to have it. May look at the
+    /// disk; what it says is believed for half a minute.
+    ///
+    /// # Errors
+    /// A sentence for a person.
+    fn available(&self) -> Result<(), String> {
+        Ok(())
+    }
 
     /// Runs it. `arguments` is an object that fits [`Tool::parameters`].
     fn run<'a>(

@@ -1,24 +1,54 @@
 //! `session_search`: what was said in past sessions. The search itself is a projection of the log;
 //! this only hands the question on.
 
-use herm_schema::events::{Concurrency, EffectClass, ToolFacts};
-use serde_json::{Value, json};
+use herm_schema::events::ToolFacts;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use super::{Tool, ToolContext, ToolResult, outcome};
+use super::{ToolContext, ToolResult, Typed, outcome, typed};
 use crate::providers::BoxFuture;
 
 /// The tool.
 pub struct SessionSearch;
 
-impl Tool for SessionSearch {
+/// What is not given is not handed on.
+#[derive(Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    query: Option<String>,
+    /// default 3
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sort: Option<Sort>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    around_message_id: Option<i64>,
+    /// messages on each side (default 5)
+    #[serde(skip_serializing_if = "Option::is_none")]
+    window: Option<i64>,
+    /// such as `user,assistant`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role_filter: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    profile: Option<String>,
+}
+
+#[derive(Clone, Copy, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Sort {
+    Newest,
+    Oldest,
+}
+
+impl Typed for SessionSearch {
+    type Args = Arguments;
+
     fn facts(&self) -> ToolFacts {
-        ToolFacts {
-            name: "session_search".into(),
-            effect: EffectClass::Repeatable,
-            concurrency: Concurrency::Parallel,
-            refunds_iteration: false,
-            judged: false,
-        }
+        typed::reading("session_search")
     }
 
     fn description(&self) -> &'static str {
@@ -26,24 +56,9 @@ impl Tool for SessionSearch {
          with neither: list the latest."
     }
 
-    fn parameters(&self) -> Value {
-        json!({
-            "type": "object",
-            "properties": {
-                "query": {"type": "string"},
-                "limit": {"type": "integer", "default": 3},
-                "sort": {"type": "string", "enum": ["newest", "oldest"]},
-                "session_id": {"type": "string"},
-                "around_message_id": {"type": "integer"},
-                "window": {"type": "integer", "description": "messages on each side", "default": 5},
-                "role_filter": {"type": "string", "description": "such as `user,assistant`"},
-                "profile": {"type": "string"},
-            },
-        })
-    }
-
-    fn run<'a>(&'a self, arguments: &'a Value, context: &'a ToolContext) -> BoxFuture<'a, ToolResult> {
-        let (arguments, context) = (arguments.clone(), context.clone());
+    fn call<'a>(&'a self, args: Arguments, context: &'a ToolContext) -> BoxFuture<'a, ToolResult> {
+        let context = context.clone();
+        let arguments = serde_json::to_value(&args).unwrap_or_default();
         Box::pin(outcome::blocking(move || {
             let shown = context.services.search_sessions(context.session, &arguments);
             match shown.get("error").filter(|error| !error.is_null()) {
@@ -57,6 +72,8 @@ impl Tool for SessionSearch {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::tools::testing::place;
 

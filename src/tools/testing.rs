@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use herm_replay::log::{Append, Durability, Expect, Log, MemoryLog};
-use herm_schema::events::ToolStatus;
+use herm_schema::events::{AuxiliaryTask, ToolStatus};
 use herm_schema::{CallRef, Event, Micros, SessionId, StreamPos};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::{OutputLimits, Recovered, Services, Tool, ToolContext, arguments};
-use crate::providers::BoxFuture;
+use super::{ModelQuestion, OutputLimits, Recovered, Services, Tool, ToolContext, arguments, sanitize};
+use crate::providers::{BoxFuture, Image};
 
 /// A folder to work in, and what a tool is run with.
 pub(crate) struct Place {
@@ -73,7 +73,8 @@ impl Place {
     pub fn fails(&self, tool: &dyn Tool, raw: Value) -> String {
         let (status, shown) = self.run(tool, raw);
         assert_eq!(status, ToolStatus::Failed, "{shown}");
-        shown["error"].as_str().unwrap().to_owned()
+        let error = shown["error"].as_str().unwrap();
+        error.strip_prefix(sanitize::ERROR_PREFIX).unwrap_or_else(|| panic!("{error}")).to_owned()
     }
 
     pub fn recovers(&self, tool: &dyn Tool) -> Recovered {
@@ -92,6 +93,7 @@ pub(crate) struct Fake {
     pub answer: Mutex<Option<String>>,
     pub asked: Mutex<Vec<(String, Vec<String>)>>,
     pub never_answers: Mutex<bool>,
+    pub shown: Mutex<Vec<(AuxiliaryTask, String, Vec<Image>)>>,
 }
 
 impl Fake {
@@ -119,6 +121,20 @@ impl Services for Fake {
             Some(_) => json!({"error": "no such session"}),
             None => json!({"success": true, "asked": arguments}),
         }
+    }
+
+    fn redacted(&self, text: &str) -> String {
+        crate::config::Redactor::new([]).redact(text).into_owned()
+    }
+
+    fn ask_model<'a>(
+        &'a self,
+        _session: SessionId,
+        question: ModelQuestion,
+    ) -> BoxFuture<'a, Result<String, String>> {
+        self.shown.lock().unwrap().push((question.task, question.text, question.images));
+        let answer = self.answer.lock().unwrap().clone();
+        Box::pin(async move { answer.ok_or_else(|| "nobody answered".to_owned()) })
     }
 
     fn ask<'a>(

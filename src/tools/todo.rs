@@ -4,12 +4,13 @@
 use std::collections::HashMap;
 
 use herm_replay::log::{self, Log};
-use herm_schema::events::{Concurrency, EffectClass, ToolFacts, ToolStatus};
+use herm_schema::events::{ToolFacts, ToolStatus};
 use herm_schema::{CallRef, Event, StreamId, StreamPos, Text};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Tool, ToolContext, ToolResult, outcome};
+use super::{ToolContext, ToolResult, Typed, outcome, typed};
 use crate::providers::BoxFuture;
 
 const NAME: &str = "todo";
@@ -23,21 +24,23 @@ const EVENTS_A_READ: u64 = 256;
 /// The tool.
 pub struct Todo;
 
-#[derive(Deserialize)]
-struct Arguments {
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {
     todos: Option<Vec<Step>>,
+    /// update steps by id instead of replacing the list
     #[serde(default)]
     merge: bool,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 struct Step {
     id: String,
     content: String,
     status: Status,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Status {
     Pending,
@@ -46,58 +49,20 @@ enum Status {
     Cancelled,
 }
 
-impl Tool for Todo {
+impl Typed for Todo {
+    type Args = Arguments;
+
     fn facts(&self) -> ToolFacts {
-        ToolFacts {
-            name: NAME.into(),
-            effect: EffectClass::Repeatable,
-            concurrency: Concurrency::Serial,
-            refunds_iteration: false,
-            judged: false,
-        }
+        typed::alone(NAME)
     }
 
     fn description(&self) -> &'static str {
         "Keep a list of steps for work of several steps. Gives the whole list back; without todos it only reads."
     }
 
-    fn parameters(&self) -> Value {
-        json!({
-            "type": "object",
-            "properties": {
-                "todos": {
-                    "type": "array",
-                    "items": {
-                        "type": "object",
-                        "properties": {
-                            "id": {"type": "string"},
-                            "content": {"type": "string"},
-                            "status": {
-                                "type": "string",
-                                "enum": ["pending", "in_progress", "completed", "cancelled"],
-                            },
-                        },
-                        "required": ["id", "content", "status"],
-                    },
-                },
-                "merge": {
-                    "type": "boolean",
-                    "description": "update steps by id instead of replacing the list",
-                    "default": false,
-                },
-            },
-        })
-    }
-
-    fn run<'a>(&'a self, arguments: &'a Value, context: &'a ToolContext) -> BoxFuture<'a, ToolResult> {
-        Box::pin(async move {
-            let arguments = match outcome::read_arguments(arguments) {
-                Ok(arguments) => arguments,
-                Err(result) => return result,
-            };
-            let context = context.clone();
-            outcome::blocking(move || update(arguments, &context).unwrap_or_else(outcome::failed)).await
-        })
+    fn call<'a>(&'a self, args: Arguments, context: &'a ToolContext) -> BoxFuture<'a, ToolResult> {
+        let context = context.clone();
+        Box::pin(outcome::blocking(move || update(args, &context).unwrap_or_else(outcome::failed)))
     }
 }
 
@@ -207,7 +172,7 @@ fn last_shown(log: &dyn Log, stream: StreamId) -> Result<Option<Text>, log::Erro
 mod tests {
     use super::*;
     use crate::tools::testing::{Place, place};
-    use herm_schema::events::{ToolCallFinished, ToolCallStarted};
+    use herm_schema::events::{EffectClass, ToolCallFinished, ToolCallStarted};
 
     fn record(place: &Place, number: u64, name: &str, status: ToolStatus, shown: Text) {
         let call = CallRef { message: StreamPos(number), index: 0 };

@@ -6,11 +6,12 @@
 use std::path::{Path, PathBuf};
 
 use herm_schema::events::{Concurrency, EffectClass, ToolFacts};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::intent::{self, Change};
-use super::{Recovered, Tool, ToolContext, ToolResult, charset, open, outcome, paths};
+use super::{Recovered, ToolContext, ToolResult, Typed, charset, mask, open, outcome, paths};
 use crate::providers::BoxFuture;
 
 /// Largest file that is replaced, in bytes; what was there is kept in memory until it is.
@@ -19,13 +20,16 @@ pub(crate) const FILE_BYTES_MAX: u64 = 256 << 20;
 /// The tool.
 pub struct WriteFile;
 
-#[derive(Deserialize)]
-struct Arguments {
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {
     path: String,
     content: String,
 }
 
-impl Tool for WriteFile {
+impl Typed for WriteFile {
+    type Args = Arguments;
+
     fn facts(&self) -> ToolFacts {
         ToolFacts {
             name: "write_file".into(),
@@ -40,26 +44,12 @@ impl Tool for WriteFile {
         "Write a whole file, replacing what it held; parent folders are made. To change a part use patch."
     }
 
-    fn parameters(&self) -> Value {
-        json!({
-            "type": "object",
-            "properties": {"path": {"type": "string"}, "content": {"type": "string"}},
-            "required": ["path", "content"],
-        })
+    fn call<'a>(&'a self, args: Arguments, context: &'a ToolContext) -> BoxFuture<'a, ToolResult> {
+        let context = context.clone();
+        Box::pin(outcome::blocking(move || write(args, &context).unwrap_or_else(outcome::failed)))
     }
 
-    fn run<'a>(&'a self, arguments: &'a Value, context: &'a ToolContext) -> BoxFuture<'a, ToolResult> {
-        Box::pin(async move {
-            let arguments = match outcome::read_arguments(arguments) {
-                Ok(arguments) => arguments,
-                Err(result) => return result,
-            };
-            let context = context.clone();
-            outcome::blocking(move || write(arguments, &context).unwrap_or_else(outcome::failed)).await
-        })
-    }
-
-    fn recover<'a>(&'a self, _arguments: &'a Value, context: &'a ToolContext) -> BoxFuture<'a, Recovered> {
+    fn found_out<'a>(&'a self, _arguments: &'a Value, context: &'a ToolContext) -> BoxFuture<'a, Recovered> {
         Box::pin(recover(context.spool.clone()))
     }
 }
@@ -97,6 +87,7 @@ fn write(arguments: Arguments, context: &ToolContext) -> Result<ToolResult, Stri
     }
     let target = paths::writable(&path, &context.home).map_err(|error| error.to_string())?;
     let before = before(&target, &context.home)?;
+    mask::kept_out(&target, before.as_deref(), arguments.content.as_bytes(), context)?;
     let folder = target.parent().unwrap_or(Path::new("/"));
     let mut shown = json!({
         "bytes_written": arguments.content.len(),

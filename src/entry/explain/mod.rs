@@ -1,10 +1,12 @@
 //! `herm explain`: what herm would send, how it would read what comes back, and what it would do
 //! about it. Runs the production code on what is given, and nothing else: no network, no log.
 
+mod args;
 mod command;
 mod error;
 mod model;
 mod neutral;
+mod redact;
 mod rehearsal;
 mod request;
 mod stream;
@@ -18,7 +20,8 @@ use super::{Exit, Failure, Out, Start};
 /// Most that is read from stdin, in bytes.
 const INPUT_BYTES_MAX: u64 = 256 << 20;
 
-/// Say what would be sent, how an answer would be read, and what would be done about a failure.
+/// Say what herm would do with something, by the code that does it: requests, answers, failures,
+/// arguments of tools, secrets.
 #[derive(Args, Debug)]
 pub struct Explain {
     #[command(subcommand)]
@@ -32,6 +35,8 @@ enum What {
     Error(error::ErrorCommand),
     Request(request::Request),
     Stream(stream::Stream),
+    Args(args::Arguments),
+    Redact(redact::Redact),
 }
 
 pub fn run(arguments: &Explain, start: &Start, out: &mut Out) -> Result<Exit, Failure> {
@@ -44,6 +49,8 @@ pub fn run(arguments: &Explain, start: &Start, out: &mut Out) -> Result<Exit, Fa
         What::Error(arguments) => error::run(arguments, &input()?, start, out)?,
         What::Request(arguments) => request::run(arguments, &input()?, start, out)?,
         What::Stream(arguments) => stream::run(arguments, &input()?, start, out)?,
+        What::Args(arguments) => args::run(arguments, &input()?, start, out)?,
+        What::Redact(arguments) => redact::run(arguments, &input()?, start, out)?,
     }
     out.end()?;
     Ok(Exit::Ok)

@@ -12,36 +12,41 @@ mod plan;
 mod replace;
 
 use herm_schema::events::{Concurrency, EffectClass, ToolFacts};
+use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use self::plan::Plan;
 use self::replace::Replacement;
-use super::{Recovered, Tool, ToolContext, ToolResult, intent, outcome, text, write_file};
+use super::{Recovered, ToolContext, ToolResult, Typed, intent, mask, outcome, text, write_file};
 use crate::providers::BoxFuture;
 
 /// The tool.
 pub struct Patch;
 
-#[derive(Deserialize)]
-struct Arguments {
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {
     mode: Mode,
     path: Option<String>,
     old_string: Option<String>,
     new_string: Option<String>,
     #[serde(default)]
     replace_all: bool,
+    /// `*** Add File: P`, `*** Update File: P` with `@@ CONTEXT` and ` `/`-`/`+` lines, `*** Move to: P`, `*** Delete File: P`, `*** End Patch`
     patch: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Mode {
     Replace,
     Patch,
 }
 
-impl Tool for Patch {
+impl Typed for Patch {
+    type Args = Arguments;
+
     fn facts(&self) -> ToolFacts {
         ToolFacts {
             name: "patch".into(),
@@ -58,37 +63,12 @@ impl Tool for Patch {
          new_string. Mode `patch`: a `*** Begin Patch` envelope (V4A) over several files, all or none."
     }
 
-    fn parameters(&self) -> Value {
-        json!({
-            "type": "object",
-            "properties": {
-                "mode": {"type": "string", "enum": ["replace", "patch"]},
-                "path": {"type": "string"},
-                "old_string": {"type": "string"},
-                "new_string": {"type": "string"},
-                "replace_all": {"type": "boolean", "default": false},
-                "patch": {
-                    "type": "string",
-                    "description": "`*** Add File: P`, `*** Update File: P` with `@@ CONTEXT` and ` `/`-`/`+` \
-                                    lines, `*** Move to: P`, `*** Delete File: P`, `*** End Patch`",
-                },
-            },
-            "required": ["mode"],
-        })
+    fn call<'a>(&'a self, args: Arguments, context: &'a ToolContext) -> BoxFuture<'a, ToolResult> {
+        let context = context.clone();
+        Box::pin(outcome::blocking(move || change(&args, &context).unwrap_or_else(outcome::failed)))
     }
 
-    fn run<'a>(&'a self, arguments: &'a Value, context: &'a ToolContext) -> BoxFuture<'a, ToolResult> {
-        Box::pin(async move {
-            let arguments = match outcome::read_arguments(arguments) {
-                Ok(arguments) => arguments,
-                Err(result) => return result,
-            };
-            let context = context.clone();
-            outcome::blocking(move || change(&arguments, &context).unwrap_or_else(outcome::failed)).await
-        })
-    }
-
-    fn recover<'a>(&'a self, _arguments: &'a Value, context: &'a ToolContext) -> BoxFuture<'a, Recovered> {
+    fn found_out<'a>(&'a self, _arguments: &'a Value, context: &'a ToolContext) -> BoxFuture<'a, Recovered> {
         Box::pin(write_file::recover(context.spool.clone()))
     }
 }
@@ -111,6 +91,10 @@ fn change(arguments: &Arguments, context: &ToolContext) -> Result<ToolResult, St
         }
     }
     let (changes, shown) = plan.finished()?;
+    for change in &changes {
+        let after = change.after.as_deref().unwrap_or_default();
+        mask::kept_out(&change.path, change.before.as_deref(), after, context)?;
+    }
     if context.cancel.is_cancelled() {
         return Ok(outcome::interrupted());
     }

@@ -2,6 +2,7 @@ use super::*;
 use crate::tools::testing::{Place, place};
 use herm_schema::events::ToolStatus;
 use proptest::prelude::*;
+use serde_json::json;
 
 fn replace(place: &Place, path: &str, old: &str, new: &str) -> Value {
     let arguments = json!({"mode": "replace", "path": path, "old_string": old, "new_string": new});
@@ -99,7 +100,7 @@ fn nothing_is_written_if_one_file_does_not_fit() {
         envelope(&place, "*** Update File: a\n-one\n+1\n*** Add File: c\n+x\n*** Update File: b\n-three\n+3");
     assert_eq!(status, ToolStatus::Failed);
     let error = shown["error"].as_str().unwrap();
-    assert!(error.starts_with("`b`: the hunk in line 8 of the patch was not found"), "{error}");
+    assert!(error.starts_with("[TOOL_ERROR] `b`: the hunk in line 8 of the patch was not found"), "{error}");
     assert_eq!(place.read("a"), "one\n");
     assert!(!place.cwd.join("c").exists());
     assert!(envelope(&place, "*** Add File: a\n+x").1["error"].as_str().unwrap().contains("exists already"));
@@ -127,8 +128,8 @@ fn what_a_mode_needs_is_asked_for() {
         "mode `replace` needs `old_string`"
     );
     assert_eq!(place.fails(&Patch, json!({"mode": "patch"})), "mode `patch` needs `patch`");
-    assert_eq!(replace(&place, "a", "x", "y")["error"], "`a` is binary, and not patched");
-    assert_eq!(replace(&place, "b", "x", "y")["error"], "`b` does not exist");
+    assert_eq!(replace(&place, "a", "x", "y")["error"], "[TOOL_ERROR] `a` is binary, and not patched");
+    assert_eq!(replace(&place, "b", "x", "y")["error"], "[TOOL_ERROR] `b` does not exist");
 }
 
 #[test]

@@ -8,13 +8,14 @@ mod page;
 use std::path::Path;
 
 use herm_schema::events::{Concurrency, EffectClass, ToolFacts};
+use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, json};
 
 use self::page::{Found, Window};
 use super::charset::Content;
 use super::open::{self, Refusal};
-use super::{Tool, ToolContext, ToolResult, outcome, paths};
+use super::{ToolContext, ToolResult, Typed, outcome, paths};
 use crate::providers::BoxFuture;
 
 /// Lines of a page where none are asked for.
@@ -25,14 +26,19 @@ const LINES_MAX: u64 = 2_000;
 /// The tool.
 pub struct ReadFile;
 
-#[derive(Deserialize)]
-struct Arguments {
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {
     path: String,
+    /// first line, from 1
     offset: Option<i64>,
+    /// lines, at most 2000 (default 500)
     limit: Option<i64>,
 }
 
-impl Tool for ReadFile {
+impl Typed for ReadFile {
+    type Args = Arguments;
+
     fn facts(&self) -> ToolFacts {
         ToolFacts {
             name: "read_file".into(),
@@ -47,27 +53,9 @@ impl Tool for ReadFile {
         "Read a text file; lines come as `N|text`. Page through long files with offset and limit."
     }
 
-    fn parameters(&self) -> Value {
-        json!({
-            "type": "object",
-            "properties": {
-                "path": {"type": "string"},
-                "offset": {"type": "integer", "description": "first line, from 1", "default": 1},
-                "limit": {"type": "integer", "description": "lines, at most 2000", "default": 500},
-            },
-            "required": ["path"],
-        })
-    }
-
-    fn run<'a>(&'a self, arguments: &'a Value, context: &'a ToolContext) -> BoxFuture<'a, ToolResult> {
-        Box::pin(async move {
-            let arguments = match outcome::read_arguments(arguments) {
-                Ok(arguments) => arguments,
-                Err(result) => return result,
-            };
-            let context = context.clone();
-            outcome::blocking(move || read(&arguments, &context)).await
-        })
+    fn call<'a>(&'a self, args: Arguments, context: &'a ToolContext) -> BoxFuture<'a, ToolResult> {
+        let context = context.clone();
+        Box::pin(outcome::blocking(move || read(&args, &context)))
     }
 }
 

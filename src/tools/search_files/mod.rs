@@ -11,10 +11,10 @@ mod walk;
 use std::time::Duration;
 
 use herm_schema::events::{Concurrency, EffectClass, ToolFacts};
+use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
 
-use super::{Tool, ToolContext, ToolResult, outcome};
+use super::{ToolContext, ToolResult, Typed, outcome};
 use crate::providers::BoxFuture;
 
 /// Results of a call where no number is asked for.
@@ -27,7 +27,7 @@ const CONTEXT_LINES_MAX: i64 = 20;
 /// The tool.
 pub struct SearchFiles;
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Target {
     #[default]
@@ -35,7 +35,7 @@ enum Target {
     Files,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum OutputMode {
     #[default]
@@ -44,17 +44,22 @@ enum OutputMode {
     Count,
 }
 
-#[derive(Debug, Deserialize)]
-struct Arguments {
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Arguments {
+    /// regex; for target `files` a glob
     pattern: String,
     #[serde(default)]
     target: Target,
     path: Option<String>,
+    /// only files like `*.rs`
     file_glob: Option<String>,
+    /// default 50
     limit: Option<i64>,
     offset: Option<i64>,
     #[serde(default)]
     output_mode: OutputMode,
+    /// lines around a match
     context: Option<i64>,
 }
 
@@ -97,7 +102,9 @@ enum Stop {
     Wrong(String),
 }
 
-impl Tool for SearchFiles {
+impl Typed for SearchFiles {
+    type Args = Arguments;
+
     fn facts(&self) -> ToolFacts {
         ToolFacts {
             name: "search_files".into(),
@@ -112,36 +119,9 @@ impl Tool for SearchFiles {
         "Search file contents by regex, or with target `files` find files by name (glob). Respects .gitignore."
     }
 
-    fn parameters(&self) -> Value {
-        json!({
-            "type": "object",
-            "properties": {
-                "pattern": {"type": "string", "description": "regex; for target `files` a glob"},
-                "target": {"type": "string", "enum": ["content", "files"], "default": "content"},
-                "path": {"type": "string", "default": "."},
-                "file_glob": {"type": "string", "description": "only files like `*.rs`"},
-                "limit": {"type": "integer", "default": 50},
-                "offset": {"type": "integer", "default": 0},
-                "output_mode": {
-                    "type": "string",
-                    "enum": ["content", "files_only", "count"],
-                    "default": "content",
-                },
-                "context": {"type": "integer", "description": "lines around a match", "default": 0},
-            },
-            "required": ["pattern"],
-        })
-    }
-
-    fn run<'a>(&'a self, arguments: &'a Value, context: &'a ToolContext) -> BoxFuture<'a, ToolResult> {
-        Box::pin(async move {
-            let arguments = match outcome::read_arguments(arguments) {
-                Ok(arguments) => arguments,
-                Err(result) => return result,
-            };
-            let context = context.clone();
-            outcome::blocking(move || search(&arguments, &context)).await
-        })
+    fn call<'a>(&'a self, args: Arguments, context: &'a ToolContext) -> BoxFuture<'a, ToolResult> {
+        let context = context.clone();
+        Box::pin(outcome::blocking(move || search(&args, &context)))
     }
 }
 

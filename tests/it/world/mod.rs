@@ -115,7 +115,7 @@ impl World {
             clock,
             models: Arc::new(OneModel(Arc::new(model))),
             deadlines: Deadlines::default(),
-            tools: self.tools(),
+            tools: self.tools().into(),
             services: Arc::new(NoServices(log.clone())),
             limits: OutputLimits::default(),
             judge: Arc::new(judge),

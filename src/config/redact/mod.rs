@@ -2,7 +2,11 @@
 //!
 //! What is taken out is found in the text as it was, all of it, and then replaced; what is left
 //! holds no known secret and nothing of the known shapes, also across a replacement. Redacting
-//! twice is redacting once.
+//! twice is redacting once. [`shapes`] knows what keys of well-known services look like, [`assigned`]
+//! what the name beside a value says of it.
+
+mod assigned;
+mod shapes;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,7 +14,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use aho_corasick::AhoCorasick;
-use regex::Regex;
 
 use super::learnt::Learnt;
 use super::{Config, Environment, KEYS, Secret};
@@ -19,20 +22,6 @@ use super::{Config, Environment, KEYS, Secret};
 pub const REDACTED: &str = "«redacted»";
 /// Characters of a known secret at least; shorter ones are words that occur by chance.
 const SECRET_CHARS_MIN: usize = 8;
-
-/// Shapes of secrets of well-known services, whoever they belong to.
-const SHAPES: &str = concat!(
-    r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\z)",
-    r"|\bsk-[A-Za-z0-9_\-]{16,}",
-    r"|\bgh[pousr]_[A-Za-z0-9]{20,}",
-    r"|\bgithub_pat_[A-Za-z0-9_]{20,}",
-    r"|\bglpat-[A-Za-z0-9_\-]{16,}",
-    r"|\bxox[abeoprs]-[A-Za-z0-9\-]{10,}",
-    r"|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",
-    r"|\bAIza[A-Za-z0-9_\-]{30,}",
-    r"|\bhf_[A-Za-z0-9]{20,}",
-    r"|(?i:\bbearer[ \t]+)(?P<token>[A-Za-z0-9._~+/\-]{12,}=*)",
-);
 
 /// Words in the name of a variable that make its value a secret.
 const SECRET_WORDS: &[&str] = &[
@@ -59,7 +48,6 @@ const PLACE_WORDS: &[&str] = &["FILE", "PATH", "DIR", "URL", "HOST", "PORT", "SO
 #[derive(Clone)]
 pub struct Redactor {
     known: Option<AhoCorasick>,
-    shapes: Option<Regex>,
     secrets: usize,
     /// `None` where nothing is taken out.
     learnt: Option<Arc<Learnt>>,
@@ -68,7 +56,7 @@ pub struct Redactor {
 impl Redactor {
     /// Takes out nothing.
     pub fn off() -> Self {
-        Self { known: None, shapes: None, secrets: 0, learnt: None }
+        Self { known: None, secrets: 0, learnt: None }
     }
 
     /// Takes out the secrets of the configuration and of the environment, unless the configuration
@@ -96,10 +84,10 @@ impl Redactor {
         needles.sort();
         needles.dedup();
         let secrets = needles.len();
-        // Neither fails: the pattern is tested, and needles have no syntax. Only a size beyond all
-        // memory could, and then there is nothing better than the other half.
+        // Does not fail: needles have no syntax. Only a size beyond all memory could, and then there
+        // is nothing better than the shapes.
         let known = AhoCorasick::new(needles).ok();
-        Self { known, shapes: Regex::new(SHAPES).ok(), secrets, learnt: Some(Arc::default()) }
+        Self { known, secrets, learnt: Some(Arc::default()) }
     }
 
     /// Takes out these secrets as well from now on: keys that were fetched, tokens that were renewed.
@@ -145,10 +133,8 @@ impl Redactor {
         }
         if let Some(learnt) = &self.learnt {
             learnt.spans(text, &mut spans);
-        }
-        if let Some(shapes) = &self.shapes {
-            let found = shapes.captures_iter(text);
-            spans.extend(found.filter_map(|c| Some(c.name("token").or_else(|| c.get(0))?.range())));
+            shapes::spans(text, &mut spans);
+            assigned::spans(text, &mut spans);
         }
         spans.sort_by_key(|span| span.start);
         let mut merged: Vec<Range<usize>> = Vec::with_capacity(spans.len());
@@ -243,7 +229,6 @@ mod tests {
     #[test]
     fn well_known_shapes_go_whoever_they_belong_to() {
         let redactor = Redactor::new([]);
-        assert!(redactor.shapes.is_some());
         let secrets = [
             "sk-proj-abcdefghijklmnop1234",
             "ghp_abcdefghijklmnopqrst1234",

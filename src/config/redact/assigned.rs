@@ -1,0 +1,525 @@
+//! Secrets that are told by the name beside them: `NAME=value`, `"name": "value"`, header lines,
+//! parameters of an address, flags of a command.
+//!
+//! The name stays readable, and so does every value that is none: a reference (`${NAME}`), a
+//! placeholder, code, a type, a number. A look-alike that is masked makes a healthy file look broken,
+//! so a value is taken for a secret the sooner the more its name says.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::shapes::looks_random;
+
+/// Names that are followed through to a value, in bytes.
+const NAME_BYTES_MAX: usize = 80;
+/// Longest value, in bytes; what is longer is a text.
+const VALUE_BYTES_MAX: usize = 4_096;
+
+/// From the word that makes a name a secret's up to its value.
+static SIGN: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(concat!(
+        r"(?i)(?:key|token|secret|passw|passphrase|credential|auth|pwd|pass|cookie|signature|\bsig\b|\bcode\b|\bpin\b)",
+        r"[a-z0-9_\-]{0,40}",
+        r#"(?:(?:\\?["'`])?\]?(?:[ \t]{0,8}(?P<sign>:=|=>|==?|:)[ \t]{0,8})|(?P<flag>[ \t]+))"#,
+        r#"(?P<quote>\\?["'`])?"#,
+    ))
+    .ok()
+});
+
+/// How much a name says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Name {
+    /// `key`, `auth`: often something else.
+    Perhaps,
+    /// `token`, `api_key`, `secret`.
+    Surely,
+    /// `password`: any text may be one.
+    Password,
+}
+
+/// How a value stands there.
+struct Place<'t> {
+    name: &'t str,
+    /// In capitals, as variables of the environment are.
+    capitals: bool,
+    quoted: bool,
+    colon: bool,
+    flag: bool,
+    query: bool,
+}
+
+/// Adds where such values stand.
+pub(super) fn spans(text: &str, found: &mut Vec<Range<usize>>) {
+    let Some(sign) = &*SIGN else { return };
+    let mut from = 0;
+    while let Some(captures) = sign.captures_at(text, from) {
+        let Some(whole) = captures.get(0) else { return };
+        from = whole.end();
+        let at = name(text, whole.start(), whole.as_str());
+        let name = text.get(at.clone()).unwrap_or_default();
+        let any = |test: fn(&char) -> bool| name.chars().any(|c| test(&c));
+        let place = Place {
+            name: name.trim_start_matches('-'),
+            capitals: any(char::is_ascii_uppercase) && !any(char::is_ascii_lowercase),
+            quoted: captures.name("quote").is_some(),
+            colon: captures.name("sign").is_some_and(|sign| sign.as_str().starts_with(':')),
+            flag: captures.name("flag").is_some(),
+            query: text.get(..at.start).is_some_and(|before| before.ends_with(['?', '&'])),
+        };
+        if place.flag && !name.starts_with("--") {
+            continue;
+        }
+        let value = value(text, whole.end(), captures.name("quote").map(|quote| quote.as_str()), &place);
+        if let Some(value) =
+            value.filter(|range| text.get(range.clone()).is_some_and(|value| is_secret(&place, value)))
+        {
+            from = value.end.max(from);
+            found.push(value);
+        }
+    }
+}
+
+/// What of a match belongs to the name.
+fn name_tail(matched: &str) -> &str {
+    let end = matched.find(|c: char| !is_name_char(c)).unwrap_or(matched.len());
+    matched.get(..end).unwrap_or_default()
+}
+
+fn is_name_char(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_' || c == '-'
+}
+
+/// The whole name, whose decisive word begins at `at`.
+fn name(text: &str, at: usize, matched: &str) -> Range<usize> {
+    let before = text.get(..at).unwrap_or_default();
+    let mut start = at;
+    for (index, c) in before.char_indices().rev() {
+        if !is_name_char(c) || at - index > NAME_BYTES_MAX {
+            break;
+        }
+        start = index;
+    }
+    // In JSON, the `n` of a line end is no part of the name.
+    let slashes = before.get(..start).unwrap_or_default().chars().rev().take_while(|c| *c == '\\').count();
+    let line_end =
+        slashes % 2 == 1 && before.get(start..).is_some_and(|name| name.starts_with(['n', 't', 'r']));
+    start + usize::from(line_end)..at + name_tail(matched).len()
+}
+
+/// Where the value ends; `None` if there is none.
+fn value(text: &str, start: usize, quote: Option<&str>, place: &Place<'_>) -> Option<Range<usize>> {
+    let rest = text.get(start..)?;
+    let end = match quote {
+        Some(quote) => {
+            let ends = |(at, _): &(usize, char)| rest.get(*at..).is_some_and(|rest| rest.starts_with(quote));
+            let close = rest.char_indices().find(|(at, c)| *c == '\n' || ends(&(*at, *c)));
+            close.filter(|(_, c)| *c != '\n').map(|(at, _)| at)?
+        }
+        None => rest.find(|c: char| is_end(c, place)).unwrap_or(rest.len()),
+    };
+    let start = match (place.is_header(), quote) {
+        // `Basic dXNlcjpw`, and what other schemes put before.
+        (true, _) => start + scheme(rest.get(..line_end(rest)).unwrap_or_default()),
+        _ => start,
+    };
+    let end = match place.is_header() && quote.is_none() {
+        true => {
+            let rest = text.get(start..)?;
+            start + rest.find(|c: char| c.is_whitespace() || "\"'`\\,;<>".contains(c)).unwrap_or(rest.len())
+        }
+        false => text.len() - rest.len() + end,
+    };
+    (end > start && end - start <= VALUE_BYTES_MAX).then_some(start..end)
+}
+
+fn line_end(text: &str) -> usize {
+    text.find(['\n', '\r']).unwrap_or(text.len())
+}
+
+/// Bytes of the word that names the scheme of an `Authorization`, with the space after it.
+fn scheme(line: &str) -> usize {
+    let word = line.split([' ', '\t']).next().unwrap_or_default();
+    let known = ["bearer", "basic", "token", "apikey", "api-key", "key", "bot", "digest", "negotiate"];
+    if !known.contains(&word.to_ascii_lowercase().as_str()) {
+        return 0;
+    }
+    let after = line.get(word.len()..).unwrap_or_default();
+    word.len() + (after.len() - after.trim_start_matches([' ', '\t']).len())
+}
+
+fn is_end(c: char, place: &Place<'_>) -> bool {
+    c.is_whitespace()
+        || "\"'`\\,;&<>|#".contains(c)
+        || (place.query && c == '#')
+        || (!place.capitals && ")]}".contains(c))
+}
+
+impl Place<'_> {
+    fn is_header(&self) -> bool {
+        self.colon
+            && matches!(self.name.to_ascii_lowercase().as_str(), "authorization" | "proxy-authorization")
+    }
+
+    /// What the name says of its value; `None` if nothing.
+    fn says(&self) -> Option<Name> {
+        let words = words(self.name);
+        let last = words.last()?.as_str();
+        let has = |one: &str| words.iter().any(|word| word == one);
+        let pair = |a: &str, b: &str| words.windows(2).any(|pair| matches!(pair, [x, y] if x == a && y == b));
+        if PLAIN_LAST.contains(&last) || has("public") || has("max") || has("min") {
+            return None;
+        }
+        if ["password", "passwd", "passphrase", "pwd", "passwort"]
+            .iter()
+            .any(|word| last.ends_with(word) || has(word))
+        {
+            return Some(Name::Password);
+        }
+        let strong = ["token", "secret", "apikey", "authorization", "secretkey", "accesstoken", "authtoken"];
+        let key = [("api", "key"), ("access", "key"), ("private", "key"), ("secret", "key"), ("auth", "key")];
+        let plural = ["credential", "credentials", "secrets"];
+        if strong.iter().any(|word| has(word) || last.ends_with(word))
+            || key.iter().any(|(a, b)| pair(a, b))
+            || plural.iter().any(|word| has(word))
+            || matches!(
+                self.name.to_ascii_lowercase().as_str(),
+                "x-amz-signature" | "x-goog-signature" | "set-cookie"
+            )
+        {
+            return Some(Name::Surely);
+        }
+        if pair("db", "pass") || last == "pass" && self.capitals {
+            return Some(Name::Password);
+        }
+        let weak = ["key", "keys", "auth", "pat", "pass", "tokens", "pin"];
+        let in_query = ["sig", "signature", "code"];
+        (weak.contains(&last) || (self.query && in_query.contains(&last)) || last == "cookie")
+            .then_some(Name::Perhaps)
+    }
+}
+
+/// Last words of a name that say that the value is a place, a number, a kind.
+const PLAIN_LAST: &[&str] = &[
+    "file",
+    "path",
+    "dir",
+    "url",
+    "uri",
+    "host",
+    "port",
+    "sock",
+    "id",
+    "ids",
+    "name",
+    "names",
+    "region",
+    "type",
+    "count",
+    "limit",
+    "endpoint",
+    "length",
+    "size",
+    "expires",
+    "expiry",
+    "expiration",
+    "ttl",
+    "label",
+    "hint",
+    "field",
+    "env",
+    "var",
+    "variable",
+    "prefix",
+    "alias",
+    "issuer",
+    "version",
+    "mode",
+    "policy",
+    "required",
+    "enabled",
+    "scheme",
+    "method",
+    "provider",
+    "usage",
+    "budget",
+    "index",
+    "used",
+    "left",
+    "in",
+    "class",
+    "manager",
+    "store",
+    "helper",
+    "error",
+    "format",
+    "rotation",
+    "timeout",
+    "seconds",
+    "ms",
+    "header",
+    "algorithm",
+];
+
+/// `accessToken`, `ACCESS_TOKEN` and `access-token` are the same two words.
+fn words(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut before = ' ';
+    for c in name.chars() {
+        let next = !c.is_ascii_alphanumeric() || (c.is_ascii_uppercase() && before.is_ascii_lowercase());
+        if next && words.last().is_some_and(|word| !word.is_empty()) {
+            words.push(String::new());
+        }
+        if let Some(word) = words.last_mut().filter(|_| c.is_ascii_alphanumeric()) {
+            word.push(c.to_ascii_lowercase());
+        }
+        before = c;
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// Whether the value at this place is a secret.
+fn is_secret(place: &Place<'_>, value: &str) -> bool {
+    let Some(name) = place.says() else { return false };
+    if is_placeholder(value) || is_code(value, place) {
+        return false;
+    }
+    let length = value.chars().count();
+    let plain_number = value.chars().all(|c| c.is_ascii_digit() || ".,_-".contains(c));
+    let digit = value.chars().any(|c| c.is_ascii_digit());
+    let letter = value.chars().any(char::is_alphabetic);
+    match name {
+        _ if place.is_header() => length >= 8 && !value.contains(' '),
+        Name::Password => {
+            let said = place.capitals || place.quoted || place.flag || place.query;
+            let spoken = value.contains(' ') || is_capitalised_word(value);
+            length >= 4 && !(spoken && !place.capitals) && (said || (digit && letter) || looks_random(value))
+        }
+        Name::Surely if plain_number => place.capitals && length >= 16,
+        Name::Surely => {
+            let said = place.capitals || place.flag;
+            let odd = (digit && letter && length >= 8) || looks_random(value);
+            let spelled = place.quoted && length >= 16 && !value.contains([' ', '_', '-', '.', '/']);
+            !value.contains(' ') && ((said && length >= 6) || odd || spelled)
+        }
+        Name::Perhaps => {
+            length >= 16 && !value.contains(' ') && digit && letter && looks_random(value) && !is_path(value)
+        }
+    }
+}
+
+fn is_capitalised_word(value: &str) -> bool {
+    let mut chars = value.chars();
+    chars.next().is_some_and(char::is_uppercase) && chars.all(|c| c.is_lowercase())
+}
+
+fn is_path(value: &str) -> bool {
+    value.starts_with(['/', '.', '~']) || value.contains("://")
+}
+
+/// What stands for a value: a reference, a hole to be filled, a mask.
+pub(super) fn is_placeholder(value: &str) -> bool {
+    let value = value.trim();
+    let lower = value.to_ascii_lowercase();
+    let same = |c: char| value.chars().all(|other| other == c);
+    value.is_empty()
+        || value.starts_with(['$', '<', '{', '%', '@', '[', '('])
+        || value.ends_with("...")
+        || value.contains('…')
+        || value.contains("${")
+        || value.contains("{{")
+        || value.contains("***")
+        || ['x', 'X', '*', '.', '-', '#', '•', '?', '0'].into_iter().any(same)
+        || [
+            "your",
+            "my-",
+            "my_",
+            "example",
+            "changeme",
+            "change-me",
+            "change_me",
+            "placeholder",
+            "redacted",
+            "insert",
+            "replace",
+            "dummy",
+        ]
+        .iter()
+        .any(|start| lower.starts_with(start))
+        || STAND_INS.contains(&lower.as_str())
+}
+
+/// Words that are no secret wherever they stand.
+const STAND_INS: &[&str] = &[
+    "string",
+    "str",
+    "text",
+    "none",
+    "null",
+    "nil",
+    "true",
+    "false",
+    "undefined",
+    "password",
+    "passwd",
+    "pass",
+    "pwd",
+    "secret",
+    "token",
+    "key",
+    "apikey",
+    "api_key",
+    "api-key",
+    "bearer",
+    "basic",
+    "required",
+    "optional",
+    "hidden",
+    "number",
+    "bool",
+    "boolean",
+    "object",
+    "any",
+    "auto",
+    "default",
+    "empty",
+    "yes",
+    "no",
+    "on",
+    "off",
+    "unknown",
+    "todo",
+    "tbd",
+    "n/a",
+    "xxx",
+    "foo",
+    "bar",
+    "notsecret",
+    "value",
+    "private",
+    "public",
+    "username",
+    "user",
+    "self",
+    "bytes",
+    "option",
+    "int",
+    "env",
+    "file",
+    "vault",
+    "keyring",
+    "session",
+    "cookie",
+    "oauth",
+    "oauth2",
+    "jwt",
+    "ssh",
+    "prompt",
+    "enter",
+    "hunter",
+    "stdin",
+];
+
+/// What is computed or named, not spelled out: `os.environ["X"]`, `get_token()`, `self.token`, `Option<String>`.
+fn is_code(value: &str, place: &Place<'_>) -> bool {
+    if place.quoted {
+        return false;
+    }
+    let word = |part: &str| {
+        part.chars().next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
+            && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    let has_call = value.contains('(') || value.contains('[') || value.contains("::") || value.contains("->");
+    let is_member =
+        value.contains('.') && value.split('.').all(word) && !value.contains(|c: char| c.is_ascii_digit());
+    let is_name = word(value)
+        && value.contains('_')
+        && !value.contains(|c: char| c.is_ascii_digit())
+        && !place.capitals;
+    let is_constant = word(value) && value.contains('_') && !value.contains(|c: char| c.is_ascii_lowercase());
+    let env = [
+        "process.env",
+        "os.environ",
+        "import.meta",
+        "env.",
+        "config.",
+        "settings.",
+        "self.",
+        "this.",
+        "secrets.",
+    ];
+    has_call || is_member || is_name || is_constant || env.iter().any(|start| value.starts_with(start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn masked(text: &str) -> Vec<&str> {
+        let mut found = Vec::new();
+        spans(text, &mut found);
+        found.into_iter().map(|range| &text[range]).collect()
+    }
+
+    #[test]
+    fn values_go_and_names_stay() {
+        for (text, value) in [
+            ("export MY_SERVICE_TOKEN=swordfish", "swordfish"),
+            ("DB_PASSWORD='correct-horse'", "correct-horse"),
+            ("x-api-key: opaque-provider-key-1234567890", "opaque-provider-key-1234567890"),
+            (r#"{"password": "hunter22"}"#, "hunter22"),
+            (r#"{\"accessToken\": \"abcd1234efgh\"}"#, "abcd1234efgh"),
+            (r#"{"output":"a\nAPI_KEY=abcdef123456\nb"}"#, "abcdef123456"),
+            ("Authorization: Basic dXNlcjpwYXNzd29yZA==", "dXNlcjpwYXNzd29yZA=="),
+            ("authorization: token abcdefgh12345678", "abcdefgh12345678"),
+            (
+                "aws_secret_access_key = wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLE",
+                "wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLE",
+            ),
+            ("https://a.example/cb?access_token=abc123def456&x=1", "abc123def456"),
+            ("login --password hunter22 --user me", "hunter22"),
+            ("//registry.npmjs.org/:_authToken=0123abcd-4567", "0123abcd-4567"),
+            ("client_secret: 'a1b2c3d4e5f6'", "a1b2c3d4e5f6"),
+            ("AccountKey=abcDEF123456ghiJKL789012==;Endpoint=x", "abcDEF123456ghiJKL789012=="),
+        ] {
+            assert_eq!(masked(text), [value], "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_secret_stays() {
+        for text in [
+            "Authorization: Bearer ${SOME_KEY}",
+            "Authorization: Bearer <token>",
+            "the authorization model is open",
+            "KEYBOARD=notsecret",
+            "HOME=/srv/app",
+            "MAX_TOKENS=4096",
+            r#""max_tokens": 4096, "total_tokens": 1234567"#,
+            "password: string;",
+            "token: Option<String>,",
+            "api_key=os.environ[\"OPENAI_API_KEY\"]",
+            "const token = await getToken(user1, 2);",
+            "apiKey: process.env.API_KEY_2",
+            "token = self.token",
+            "API_KEY=your-api-key-here",
+            "API_KEY=$OTHER_KEY",
+            r#"{"password": "Password", "token_type": "Bearer"}"#,
+            r#"{"label": "Enter your password: twice please"}"#,
+            "primary_key=user_id",
+            "key: value",
+            "SSH_KEY_FILE=/home/me/.ssh/id_ed25519",
+            "the key is under the mat, code 200",
+            "secretName: my-tls-secret",
+            "SECRET_KEY=\"\"",
+            "token: «redacted»",
+            "the password is checked by pam_unix2",
+            "sort_key=created_at_2024",
+            "idempotency-key: ${uuid}",
+        ] {
+            assert_eq!(masked(text), Vec::<&str>::new(), "{text}");
+        }
+    }
+}
