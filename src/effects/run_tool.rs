@@ -72,6 +72,10 @@ pub fn run(intent: StreamPos, call: CallRef, state: &SessionState, run: Run) -> 
             run.ports.hooks.after(&about, told(&run, &result, recovered));
         }
         let elapsed_us = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX);
+        for fact in &result.facts {
+            // One that is known already, after a restart, is refused, which is right.
+            drop(run.recorder.record(Command::Record(fact.clone())).await);
+        }
         match keep(&run, &context.spool, result, recovered, elapsed_us) {
             Ok(outcome) => Outcome::Command(Command::ToolFinished { intent, outcome }),
             Err(error) => Outcome::Fault(error.to_string()),

@@ -11,7 +11,7 @@ use herm_schema::events::{Policy, SessionOpened};
 use herm_schema::{SessionId, StreamPos};
 
 use super::model_table::{Models, models};
-use super::tools::toolbox;
+use super::tools::toolbox::{self, Toolbox};
 use super::witness::Known;
 use super::{Exit, Failure};
 use crate::approval::{self, Asked, Mode, Outcome, Rules, Verdict};
@@ -26,7 +26,8 @@ use crate::providers::credentials::Store;
 use crate::providers::resolve::{CUSTOM_KEY_VARIABLE, Resolved, Sources, Wanted, resolve_at};
 use crate::providers::{BoxFuture, Deadlines};
 use crate::runtime::{Grants, Judge, ModelTable, People, Ports, Sessions, SystemClock, Watch};
-use crate::tools::{OutputLimits, Services};
+use crate::tools::process::{self, Process, Processes};
+use crate::tools::{OutputLimits, Services, Tools};
 
 /// The one profile that there is as yet.
 pub const PROFILE: &str = "default";
@@ -55,6 +56,7 @@ pub struct Engine {
     pub models: Arc<ModelTable>,
     pub grants: Arc<Grants>,
     pub checkpoints: Option<Arc<Checkpoints>>,
+    pub processes: Arc<Processes>,
     /// Why this model is called.
     pub why: String,
     /// What is configured and cannot be had; worth a word, and no more.
@@ -73,11 +75,24 @@ impl Engine {
         let log: Arc<dyn Log> = Arc::new(SegmentLog::open(options)?);
         let views = Arc::new(Views::open(Arc::clone(&log), &loaded.home.index_dir()));
         let Models { table, policy, why, problems } = models(loaded, &log, &views).await?;
-        let ports = ports(loaded, &log, &views, Arc::clone(&table), front)?;
+        let Toolbox { tools, processes } = toolbox::toolbox(loaded)?;
+        processes.adopt();
+        let ports = ports(loaded, &log, &views, Arc::clone(&table), (tools, front))?;
         let checkpoints = ports.checkpoints.clone();
         let grants = Arc::clone(&ports.grants);
         let sessions = Sessions::new(Arc::new(ports));
-        Ok(Self { log, views, sessions, models: table, grants, checkpoints, policy, why, problems })
+        Ok(Self {
+            log,
+            views,
+            sessions,
+            models: table,
+            grants,
+            checkpoints,
+            processes,
+            policy,
+            why,
+            problems,
+        })
     }
 
     /// The newest session of this home, if there is one.
@@ -158,7 +173,7 @@ fn ports(
     log: &Arc<dyn Log>,
     views: &Arc<Views>,
     models: Arc<ModelTable>,
-    front: Front,
+    (tools, front): (Tools, Front),
 ) -> Result<Ports, Failure> {
     let config = &loaded.config;
     let hooks = Hooks::of(&config.hooks)
@@ -170,7 +185,7 @@ fn ports(
         clock: Arc::new(SystemClock),
         models,
         deadlines: Deadlines::default(),
-        tools: toolbox::tools(loaded)?,
+        tools,
         services: Arc::new(Surroundings {
             views: Arc::clone(views),
             ask: front.ask,
@@ -226,7 +241,10 @@ fn judge(loaded: &Loaded) -> Judge {
     // Whether approvals are off is the session's to say: its policy is in the log.
     let rules = Rules { mode: Mode::Manual, ..judging_rules(loaded) };
     Arc::new(move |tool, arguments, cwd: &Path, scene| {
-        let Some((line, cwd)) = crate::tools::terminal::command_line(arguments, cwd) else {
+        let Some((line, cwd)) = judged(tool, arguments, cwd) else {
+            return Verdict::Allow;
+        };
+        let Some(line) = line else {
             let reason = "What it would do cannot be told.".to_owned();
             return Verdict::Ask { reason, rule: "unreadable", pattern: tool.to_owned(), target: None };
         };
@@ -239,6 +257,22 @@ fn judge(loaded: &Loaded) -> Judge {
             Outcome::Asks | Outcome::Denied | Outcome::Blocked => judgement.verdict,
         }
     })
+}
+
+/// The command line that a call comes to, and where; `None` inside where it cannot be told, and outside
+/// for a call that runs nothing.
+fn judged(
+    tool: &str,
+    arguments: &serde_json::Value,
+    cwd: &Path,
+) -> Option<(Option<String>, std::path::PathBuf)> {
+    if tool == Process::NAME {
+        return process::written(arguments).map(|line| (Some(line), cwd.to_owned()));
+    }
+    match crate::tools::terminal::command_line(arguments, cwd) {
+        Some((line, cwd)) => Some((Some(line), cwd)),
+        None => Some((None, cwd.to_owned())),
+    }
 }
 
 /// What the configuration says about command lines.

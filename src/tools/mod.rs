@@ -16,6 +16,7 @@ mod open;
 mod outcome;
 mod patch;
 pub mod paths;
+pub mod process;
 mod read_file;
 pub mod registry;
 pub mod sanitize;
@@ -38,6 +39,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use herm_replay::log::Log;
+use herm_replay::reducer::command::Fact;
 use herm_schema::events::{AuxiliaryTask, ToolFacts, ToolStatus};
 use herm_schema::{CallRef, SessionId};
 use tokio_util::sync::CancellationToken;
@@ -143,12 +145,14 @@ pub struct ToolResult {
     pub images: Vec<Picture>,
     /// A file below `spool` that holds the whole output, where `shown` is an excerpt.
     pub full: Option<PathBuf>,
+    /// What else was done in the world that the session has to know of.
+    pub facts: Vec<Fact>,
 }
 
 impl ToolResult {
     /// Without pictures, and whole.
     pub fn text(status: ToolStatus, shown: impl Into<String>) -> Self {
-        Self { status, shown: shown.into(), images: Vec::new(), full: None }
+        Self { status, shown: shown.into(), images: Vec::new(), full: None, facts: Vec::new() }
     }
 }
 

@@ -6,6 +6,7 @@ use herm_schema::events::*;
 
 use super::editor::SlashCommand;
 use super::files;
+use super::news::Telling;
 use super::run::typed;
 use super::talk::{Next, Talk};
 use super::view::{Happening, View};
@@ -112,6 +113,7 @@ impl Talk<'_> {
         let cwd = state.opened.map(|opened| opened.cwd).unwrap_or_default();
         let opened = engine::opened(std::path::Path::new(&cwd));
         self.handle = self.engine.sessions.open(opened, self.engine.policy.clone()).await?;
+        self.news = Telling::begin(&self.engine.processes, &self.handle, &self.loaded.redactor);
         view.show(&Happening::Notice(format!("session {}", self.handle.id())))?;
         Ok(Next::Stay)
     }

@@ -11,6 +11,7 @@ pub mod escape;
 pub mod files;
 pub mod lines;
 mod link;
+mod news;
 pub mod questions;
 mod rollback;
 mod run;

@@ -8,6 +8,7 @@ use tokio::sync::mpsc;
 
 use super::editor::{Input, Inputs};
 use super::link::Said;
+use super::news::Telling;
 use super::questions::{self, Reply};
 use super::run::typed;
 use super::view::{self, Happening, View};
@@ -25,6 +26,8 @@ pub struct Talk<'a> {
     pub(super) loaded: &'a Loaded,
     pub(super) handle: SessionHandle,
     heard: mpsc::Receiver<Said>,
+    /// Of the background processes of this session.
+    pub(super) news: Telling,
     /// Ctrl-C from outside the editor. One listener for good: between two, a signal would be lost.
     signals: Signal,
     approval_timeout: Duration,
@@ -54,12 +57,14 @@ impl<'a> Talk<'a> {
     ) -> Result<Self, Failure> {
         let approval_timeout = loaded.config.approvals.timeout;
         let signals = signal(SignalKind::interrupt())?;
+        let news = Telling::begin(&engine.processes, &handle, &loaded.redactor);
         let (spoken, last_exit, leaving) = (false, None, false);
         Ok(Self {
             engine,
             loaded,
             handle,
             heard,
+            news,
             signals,
             approval_timeout,
             spoken,

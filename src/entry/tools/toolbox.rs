@@ -4,19 +4,36 @@ use std::sync::Arc;
 
 use crate::config::Loaded;
 use crate::entry::{Exit, Failure, engine};
-use crate::environments::{Local, VariablePolicy};
+use crate::environments::{Environments, Local, VariablePolicy};
+use crate::tools::process::{Process, Processes};
 use crate::tools::registry::fold::{Folding, When};
 use crate::tools::terminal::Terminal;
 use crate::tools::toolsets::Toolsets;
 use crate::tools::vendors::Vendors;
 use crate::tools::{Tool, Tools, media, table, web};
 
+/// The tools, and what they share with the rest of herm.
+pub struct Toolbox {
+    pub tools: Tools,
+    pub processes: Arc<Processes>,
+}
+
 /// Every tool, and who is offered which.
 ///
 /// # Errors
 /// The configuration names a toolset, a platform or a vendor that there is not.
 pub fn tools(loaded: &Loaded) -> Result<Tools, Failure> {
-    let tools = all(loaded)?;
+    Ok(toolbox(loaded)?.tools)
+}
+
+/// As [`tools`], with what they share.
+///
+/// # Errors
+/// As [`tools`].
+pub fn toolbox(loaded: &Loaded) -> Result<Toolbox, Failure> {
+    let environments = environments(loaded);
+    let processes = Arc::new(Processes::new(loaded.home.root().join("processes"), environments.clone()));
+    let tools = all(loaded, &environments, &processes)?;
     let sets = sets(loaded, &tools)?;
     let config = &loaded.config.tools;
     let when = match config.search.as_str() {
@@ -24,7 +41,8 @@ pub fn tools(loaded: &Loaded) -> Result<Tools, Failure> {
         "off" => When::Never,
         _ => When::Needed,
     };
-    Ok(Tools::new(tools, sets, Folding { when, share_percent: config.search_share_percent }))
+    let folding = Folding { when, share_percent: config.search_share_percent };
+    Ok(Toolbox { tools: Tools::new(tools, sets, folding), processes })
 }
 
 /// The toolsets, checked against the tools that there are.
@@ -38,12 +56,23 @@ pub fn sets(loaded: &Loaded, tools: &[Arc<dyn Tool>]) -> Result<Toolsets, Failur
         .map_err(|error| Failure::new(Exit::Config, error).hint("herm tools list"))
 }
 
-fn all(loaded: &Loaded) -> Result<Vec<Arc<dyn Tool>>, Failure> {
-    let config = &loaded.config;
+/// Where command lines run.
+fn environments(loaded: &Loaded) -> Arc<Environments> {
     let remove = loaded.environment.dotenv().map(|(name, _)| name.to_owned()).collect();
-    let policy = VariablePolicy { remove, passthrough: config.terminal.env_passthrough.clone() };
-    let terminal = Terminal::new(Arc::new(Local::new(policy))).with_timeout(config.terminal.timeout);
-    let mut all: Vec<Arc<dyn Tool>> = vec![Arc::new(terminal)];
+    let policy = VariablePolicy { remove, passthrough: loaded.config.terminal.env_passthrough.clone() };
+    Arc::new(Environments::only(Arc::new(Local::new(policy))))
+}
+
+fn all(
+    loaded: &Loaded,
+    environments: &Arc<Environments>,
+    processes: &Arc<Processes>,
+) -> Result<Vec<Arc<dyn Tool>>, Failure> {
+    let config = &loaded.config;
+    let terminal = Terminal::over(Arc::clone(environments))
+        .with_timeout(config.terminal.timeout)
+        .with_processes(Arc::clone(processes));
+    let mut all: Vec<Arc<dyn Tool>> = vec![Arc::new(terminal), Arc::new(Process::new(Arc::clone(processes)))];
     let vendors = Vendors::new(&config.tools.endpoints, |name| engine::key(loaded, name));
     let wrong = |error| Failure::message(Exit::Config, error).hint("herm config explain web");
     let guard = web::Guard::new(config.security.allow_private_urls, config.security.blocked_domains.clone());
