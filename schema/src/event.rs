@@ -94,6 +94,8 @@ events! {
     511 1 CheckpointRestored,
     520 1 ProcessStarted,
     521 1 ProcessEnded,
+    530 1 ProgramCallStarted,
+    531 1 ProgramCallFinished,
 
     600 2 ApprovalRequested,
     601 2 ApprovalDecided,

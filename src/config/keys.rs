@@ -249,6 +249,11 @@ keys! {
     ALLOWLIST "command_allowlist" Kind::List, "[]", "HERM_COMMAND_ALLOWLIST",
         "What is always approved, as the approval question names it.";
 
+    CODE_TIMEOUT "code_execution.timeout" SECONDS_POSITIVE, "300", "HERM_CODE_EXECUTION_TIMEOUT",
+        "Seconds that a program of `execute_code` may take.";
+    CODE_CALLS "code_execution.max_tool_calls" POSITIVE, "50", "HERM_CODE_EXECUTION_MAX_TOOL_CALLS",
+        "Tool calls that such a program may make.";
+
     HOOKS "hooks" Kind::Mapping, "{}", "HERM_HOOKS",
         "Programs of your own that hear of tool calls: `pre_tool_call` and `post_tool_call`, each a list of command lines or of mappings with `command`, `tools` (names, `*` for anything), `timeout` in seconds. They read one JSON object; one before a call forbids it by exit status 2 or by printing `{\"decision\": \"block\", \"reason\": …}`, and changes its arguments by printing `{\"arguments\": {…}}`.";
 

@@ -11,6 +11,7 @@ use super::keys::{self, Key};
 use super::{Home, Secret, Settings, Value};
 use crate::approval::{Mode, Preset};
 use crate::checkpoints;
+use crate::tools::execute_code;
 
 /// The configuration of one start of herm.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,6 +41,7 @@ pub struct Config {
     pub display: Display,
     pub approvals: ApprovalConfig,
     pub checkpoints: Option<CheckpointConfig>,
+    pub code: execute_code::Limits,
     /// As they are written.
     pub hooks: serde_json::Value,
     pub security: Security,
@@ -240,6 +242,10 @@ impl Config {
                     .filter(|days| *days > 0)
                     .map(|days| Duration::from_secs(days * 86_400)),
             }),
+            code: execute_code::Limits {
+                time_max: read.seconds(&keys::CODE_TIMEOUT),
+                calls_max: read.count(&keys::CODE_CALLS),
+            },
             hooks: read.tree(&keys::HOOKS),
             security: Security {
                 redact_secrets: read.yes(&keys::REDACT),

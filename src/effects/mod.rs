@@ -12,6 +12,7 @@ mod deliver;
 mod images;
 mod load;
 mod prepare_call;
+mod program_call;
 mod run_tool;
 mod services;
 mod smart_judge;

@@ -17,8 +17,11 @@ use crate::runtime::grants::{Asked, Use};
 use crate::tools::arguments;
 
 /// What of the state the look needs.
-struct Sight {
+pub(super) struct Sight {
     call: CallRef,
+    /// Who makes it; of a program, which of its calls, from 1.
+    caller: Caller,
+    nth: u32,
     asked: ToolCall,
     /// A person has allowed this call.
     approved: bool,
@@ -28,14 +31,21 @@ struct Sight {
     platform: String,
 }
 
+impl Sight {
+    pub(super) fn of(call: CallRef, asked: ToolCall, approved: bool, state: &SessionState, nth: u32) -> Self {
+        let caller = if nth == 0 { Caller::Model } else { Caller::Program };
+        let cwd = state.opened.as_ref().map(|opened| PathBuf::from(&opened.cwd)).unwrap_or_default();
+        let (policy, grants) = (state.policy.clone(), state.grants.clone());
+        let platform = state.opened.as_ref().map(|opened| opened.chat.platform.clone()).unwrap_or_default();
+        Self { call, caller, nth, asked, approved, policy, grants, cwd, platform }
+    }
+}
+
 pub fn run(call: CallRef, approved: bool, state: &SessionState, run: Run) -> Task {
     let Some(asked) = state.call(call).map(|state| state.asked.clone()) else {
         return Box::pin(async { Outcome::Cancelled });
     };
-    let cwd = state.opened.as_ref().map(|opened| PathBuf::from(&opened.cwd)).unwrap_or_default();
-    let (policy, grants) = (state.policy.clone(), state.grants.clone());
-    let platform = state.opened.as_ref().map(|opened| opened.chat.platform.clone()).unwrap_or_default();
-    let sight = Sight { call, asked, approved, policy, grants, cwd, platform };
+    let sight = Sight::of(call, asked, approved, state, 0);
     Box::pin(async move {
         match look(&sight, &run).await {
             Ok(verdict) => Outcome::Command(Command::CallPrepared { call, verdict }),
@@ -44,7 +54,7 @@ pub fn run(call: CallRef, approved: bool, state: &SessionState, run: Run) -> Tas
     })
 }
 
-async fn look(sight: &Sight, run: &Run) -> Result<Prepared, herm_replay::log::Error> {
+pub(super) async fn look(sight: &Sight, run: &Run) -> Result<Prepared, herm_replay::log::Error> {
     let (asked, ports) = (&sight.asked, &run.ports);
     let invalid = |why: &str| Ok(Prepared::Invalid { shown: notices::skipped(why) });
     let Some(tool) = ports.tools.iter().find(|tool| tool.facts().name == asked.name) else {
@@ -59,7 +69,7 @@ async fn look(sight: &Sight, run: &Run) -> Result<Prepared, herm_replay::log::Er
         tool: &asked.name,
         arguments: &value,
         cwd: &sight.cwd,
-        caller: Caller::Model,
+        caller: sight.caller,
     };
     let value = match ports.hooks.before(&about).await {
         Word::Forbidden(why) => return Ok(Prepared::Veto { why: (ports.redact)(&why) }),
@@ -141,7 +151,7 @@ async fn granted(sight: &Sight, run: &Run, question: &Question) -> Result<bool, 
     if sight.grants.iter().any(|grant| grant.covers(tool, pattern, target)) {
         return Ok(true);
     }
-    let used = Use { session: run.session, call: sight.call, at: run.ports.clock.now() };
+    let used = Use { session: run.session, call: sight.call, nth: sight.nth, at: run.ports.clock.now() };
     run.ports.grants.take(Asked { tool, pattern, target }, used).await
 }
 

@@ -84,7 +84,7 @@ pub fn run(intent: StreamPos, call: CallRef, state: &SessionState, run: Run) -> 
 }
 
 /// What hooks hear of a result.
-fn told(run: &Run, result: &ToolResult, recovered: bool) -> Value {
+pub(super) fn told(run: &Run, result: &ToolResult, recovered: bool) -> Value {
     let status = match result.status {
         ToolStatus::Succeeded => "succeeded",
         ToolStatus::Failed => "failed",

@@ -9,8 +9,9 @@ use herm_schema::SessionId;
 use super::Run;
 use super::auxiliary::{Ask, ask};
 use super::images::fitted;
+use super::program_call;
 use crate::providers::BoxFuture;
-use crate::tools::{ModelQuestion, Services};
+use crate::tools::{ModelQuestion, ProgramCall, Services, ToolContext, ToolResult};
 
 /// The services of a call that `run` runs.
 pub fn of(run: &Run) -> Arc<dyn Services> {
@@ -39,6 +40,14 @@ impl Services for WithModels {
         choices: &'a [String],
     ) -> BoxFuture<'a, Option<String>> {
         self.0.ports.services.ask(session, question, choices)
+    }
+
+    fn call_tool<'a>(
+        &'a self,
+        context: &'a ToolContext,
+        asked: ProgramCall<'a>,
+    ) -> BoxFuture<'a, ToolResult> {
+        Box::pin(program_call::run(&self.0, context, asked))
     }
 
     fn ask_model<'a>(

@@ -26,6 +26,7 @@ use crate::providers::credentials::Store;
 use crate::providers::resolve::{CUSTOM_KEY_VARIABLE, Resolved, Sources, Wanted, resolve_at};
 use crate::providers::{BoxFuture, Deadlines};
 use crate::runtime::{Grants, Judge, ModelTable, People, Ports, Sessions, SystemClock, Watch};
+use crate::tools::execute_code::{self, ExecuteCode};
 use crate::tools::process::{self, Process, Processes};
 use crate::tools::{OutputLimits, Services, Tools};
 
@@ -241,6 +242,13 @@ fn judge(loaded: &Loaded) -> Judge {
     // Whether approvals are off is the session's to say: its policy is in the log.
     let rules = Rules { mode: Mode::Manual, ..judging_rules(loaded) };
     Arc::new(move |tool, arguments, cwd: &Path, scene| {
+        if tool == ExecuteCode::NAME {
+            return program(arguments, |line| {
+                let asked =
+                    Asked { command: line, cwd, home: person.as_deref(), agent_home: Some(home.as_path()) };
+                approval::judge(&asked, &rules, scene.into(), &approval::NoScripts).verdict
+            });
+        }
         let Some((line, cwd)) = judged(tool, arguments, cwd) else {
             return Verdict::Allow;
         };
@@ -256,6 +264,21 @@ fn judge(loaded: &Loaded) -> Judge {
             Outcome::Runs => Verdict::Allow,
             Outcome::Asks | Outcome::Denied | Outcome::Blocked => judgement.verdict,
         }
+    })
+}
+
+/// Judges a program: what stands in it as a command line must break no rule that nobody can allow;
+/// whether the rest runs, a person says.
+fn program(arguments: &serde_json::Value, judge: impl Fn(&str) -> Verdict) -> Verdict {
+    let code = arguments.get("code").and_then(serde_json::Value::as_str).unwrap_or_default();
+    let lines = execute_code::command_lines(code);
+    let mut verdicts = lines.iter().map(|line| judge(line));
+    let blocked = verdicts.find(|verdict| matches!(verdict, Verdict::Block { .. }));
+    blocked.unwrap_or_else(|| Verdict::Ask {
+        reason: "It runs a program that the model wrote.".to_owned(),
+        rule: "execute-code",
+        pattern: ExecuteCode::NAME.to_owned(),
+        target: None,
     })
 }
 

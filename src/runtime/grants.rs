@@ -49,6 +49,8 @@ pub struct Asked<'a> {
 pub struct Use {
     pub session: SessionId,
     pub call: CallRef,
+    /// Of a program that the call runs, from 1; zero for the call itself.
+    pub nth: u32,
     pub at: Micros,
 }
 
@@ -135,8 +137,8 @@ impl Grants {
             Some(_) => Durability::Disk,
             None => Durability::Queued,
         };
-        let Use { session, call, at } = used;
-        let key = IdempotencyKey::of(&["use", &session.to_string(), &call.to_string()]);
+        let Use { session, call, nth, at } = used;
+        let key = IdempotencyKey::of(&["use", &session.to_string(), &call.to_string(), &nth.to_string()]);
         let event = ApprovalUsed { grant, session, call }.into();
         self.append(event, Some(key), at, durability).await.map(|()| true)
     }
@@ -219,7 +221,7 @@ mod tests {
 
     fn used(index: u16, at: i64) -> Use {
         let session = SessionId::opened(Micros(0), [1; 10]);
-        Use { session, call: CallRef { message: StreamPos(5), index }, at: Micros(at) }
+        Use { session, call: CallRef { message: StreamPos(5), index }, nth: 0, at: Micros(at) }
     }
 
     #[tokio::test]

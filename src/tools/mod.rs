@@ -9,6 +9,7 @@
 pub mod arguments;
 mod charset;
 mod clarify;
+pub mod execute_code;
 mod intent;
 mod mask;
 pub mod media;
@@ -47,6 +48,7 @@ use tokio_util::sync::CancellationToken;
 use crate::providers::{BoxFuture, Image};
 
 pub use clarify::Clarify;
+pub(crate) use outcome::failed;
 pub use patch::Patch;
 pub use read_file::ReadFile;
 pub use registry::{Offer, Tools};
@@ -96,6 +98,17 @@ pub trait Services: Send + Sync {
         choices: &'a [String],
     ) -> BoxFuture<'a, Option<String>>;
 
+    /// Runs a tool for a program that the model wrote, by the same rules as for the model itself: what it
+    /// would be given. `nth` counts the calls of the program, and `spool` is this one's alone.
+    fn call_tool<'a>(
+        &'a self,
+        context: &'a ToolContext,
+        asked: ProgramCall<'a>,
+    ) -> BoxFuture<'a, ToolResult> {
+        let _ = (context, asked);
+        Box::pin(async { outcome::failed("no tool can be called here") })
+    }
+
     /// Asks a model besides the conversation; recorded in the session as every such call is.
     ///
     /// # Errors
@@ -108,6 +121,16 @@ pub trait Services: Send + Sync {
         let _ = (session, question);
         Box::pin(async { Err("no model can be asked here".to_owned()) })
     }
+}
+
+/// A call that a program makes.
+#[derive(Clone, Copy, Debug)]
+pub struct ProgramCall<'a> {
+    /// From 1.
+    pub nth: u32,
+    pub name: &'a str,
+    /// A JSON object.
+    pub arguments: &'a str,
 }
 
 /// A question to a model besides the conversation.

@@ -108,6 +108,8 @@ fn words(event: &Event) -> String {
             format!("{} {} of {}, {} files", e.call, e.checkpoint, e.directory, e.files)
         }
         Event::CheckpointRestored(e) => format!("{} of {}, {} files", e.checkpoint, e.directory, e.files),
+        Event::ProgramCallStarted(e) => format!("{} #{} {}{}", e.call, e.nth, e.name, e.arguments.0),
+        Event::ProgramCallFinished(e) => format!("{} #{} {:?}: {}", e.call, e.nth, e.status, text(&e.shown)),
         Event::ProcessStarted(e) => format!("{} {}: {}", e.call, e.process, e.command),
         Event::ProcessEnded(e) => match e.exit_code {
             Some(code) => format!("{} exited with {code}", e.process),

@@ -208,6 +208,8 @@ fn commands(state: &SessionState, append: &[Recorded]) -> Vec<Command> {
         Event::NoticeReceived(e) => vec![Command::Notice(e.clone())],
         Event::CheckpointTaken(e) => vec![Command::Record(Fact::CheckpointTaken(e.clone()))],
         Event::CheckpointRestored(e) => vec![Command::Record(Fact::CheckpointRestored(e.clone()))],
+        Event::ProgramCallStarted(e) => vec![Command::Record(Fact::ProgramCallStarted(e.clone()))],
+        Event::ProgramCallFinished(e) => vec![Command::Record(Fact::ProgramCallFinished(e.clone()))],
         Event::ProcessStarted(e) => vec![Command::Record(Fact::ProcessStarted(e.clone()))],
         Event::ProcessEnded(e) => vec![Command::Record(Fact::ProcessEnded(e.clone()))],
         // A yes that lasts is recorded with its own append by the shell; nothing decides it.

@@ -27,7 +27,8 @@ pub fn durability(event: &Event) -> Durability {
         Event::NoticeReceived(_)
         | Event::CheckpointTaken(_)
         | Event::CheckpointRestored(_)
-        | Event::ProcessStarted(_) => Durability::Disk,
+        | Event::ProcessStarted(_)
+        | Event::ProgramCallStarted(_) => Durability::Disk,
         Event::SessionOpened(_)
         | Event::SessionConfigured(_)
         | Event::SystemPromptBuilt(_)
@@ -53,6 +54,7 @@ pub fn durability(event: &Event) -> Durability {
         | Event::ToolCallSkipped(_)
         | Event::ToolCallInDoubt(_)
         | Event::ProcessEnded(_)
+        | Event::ProgramCallFinished(_)
         | Event::ApprovalRequested(_)
         | Event::ApprovalJudged(_)
         | Event::ApprovalDecided(_)

@@ -139,6 +139,8 @@ pub enum Fact {
     CheckpointRestored(CheckpointRestored),
     ProcessStarted(ProcessStarted),
     ProcessEnded(ProcessEnded),
+    ProgramCallStarted(ProgramCallStarted),
+    ProgramCallFinished(ProgramCallFinished),
 }
 
 /// What becomes of a tool call before it runs.

@@ -132,3 +132,28 @@ payload! {
         pub exit_code: Option<i32>,
     }
 }
+
+payload! {
+    /// A program that the model wrote, run by `execute_code`, is about to call a tool.
+    pub struct ProgramCallStarted {
+        /// The call of `execute_code`.
+        pub call: CallRef,
+        /// Of the calls of this program, from 1.
+        pub nth: u32,
+        pub name: String,
+        /// As they are executed, redacted.
+        pub arguments: JsonText,
+    }
+}
+
+payload! {
+    /// It ran, or was refused.
+    pub struct ProgramCallFinished {
+        pub call: CallRef,
+        pub nth: u32,
+        pub status: ToolStatus,
+        /// What the program was given.
+        pub shown: Text,
+        pub elapsed_us: u64,
+    }
+}

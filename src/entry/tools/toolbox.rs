@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::config::Loaded;
 use crate::entry::{Exit, Failure, engine};
 use crate::environments::{Environments, Local, VariablePolicy};
+use crate::tools::execute_code::ExecuteCode;
 use crate::tools::process::{Process, Processes};
 use crate::tools::registry::fold::{Folding, When};
 use crate::tools::terminal::Terminal;
@@ -73,6 +74,7 @@ fn all(
         .with_timeout(config.terminal.timeout)
         .with_processes(Arc::clone(processes));
     let mut all: Vec<Arc<dyn Tool>> = vec![Arc::new(terminal), Arc::new(Process::new(Arc::clone(processes)))];
+    all.push(Arc::new(ExecuteCode::new(Arc::clone(environments), config.code)));
     let vendors = Vendors::new(&config.tools.endpoints, |name| engine::key(loaded, name));
     let wrong = |error| Failure::message(Exit::Config, error).hint("herm config explain web");
     let guard = web::Guard::new(config.security.allow_private_urls, config.security.blocked_domains.clone());

@@ -80,6 +80,8 @@ pub fn evolve(state: &mut SessionState, recorded: &Recorded) {
             let (text, attachments) = (notices::restored(event), Vec::new());
             state.view.push(Entry { at: at.pos, body: Body::User { text, attachments } });
         }
+        // The program is given its results; the model sees what the program prints.
+        Event::ProgramCallStarted(_) | Event::ProgramCallFinished(_) => {}
         Event::ProcessStarted(event) => tool::process_started(state, event),
         Event::ProcessEnded(event) => state.processes.retain(|process| process.name != event.process),
         Event::CompressionStarted(event) => context::started(state, at, event),
