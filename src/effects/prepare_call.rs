@@ -29,7 +29,8 @@ pub fn run(call: CallRef, approved: bool, state: &SessionState, run: Run) -> Tas
     let cwd = state.opened.as_ref().map(|opened| PathBuf::from(&opened.cwd)).unwrap_or_default();
     let scene = Scene { asked, allowed: approved || off, grants: state.grants.clone(), cwd };
     Box::pin(async move {
-        let verdict = look(&scene, &run.ports);
+        let cwd = run.ports.services.stands(run.session, &scene.cwd).unwrap_or_else(|| scene.cwd.clone());
+        let verdict = look(&Scene { cwd, ..scene }, &run.ports);
         Outcome::Command(Command::CallPrepared { call, verdict })
     })
 }

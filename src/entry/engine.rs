@@ -18,7 +18,7 @@ use crate::approval::{self, Verdict};
 use crate::config::{Home, Loaded, Secret};
 use crate::context::{Plain, Prompt};
 use crate::effects::profile_stream;
-use crate::environments::{Local, VariablePolicy};
+use crate::environments::{Environments, VariablePolicy};
 use crate::platforms::Platform;
 use crate::providers::catalog::Catalogue;
 use crate::providers::credentials::Store;
@@ -51,6 +51,8 @@ pub struct Engine {
     pub sessions: Sessions,
     pub policy: Policy,
     pub models: Arc<ModelTable>,
+    /// Where the command lines of sessions run; whoever ends a session closes its environment.
+    pub environments: Arc<Environments>,
     /// Why this model is called.
     pub why: String,
     /// What is configured and cannot be had; worth a word, and no more.
@@ -69,9 +71,11 @@ impl Engine {
         let log: Arc<dyn Log> = Arc::new(SegmentLog::open(options)?);
         let views = Arc::new(Views::open(Arc::clone(&log), &loaded.home.index_dir()));
         let Models { table, policy, why, problems } = models(loaded, &log, &views).await?;
-        let ports = ports(loaded, &log, &views, Arc::clone(&table), front);
+        let environments = environments(loaded)?;
+        let ports = ports(loaded, &log, &views, Arc::clone(&table), Arc::clone(&environments), front);
         let sessions = Sessions::new(Arc::new(ports));
-        Ok(Self { log, views, sessions, models: table, policy, why, problems })
+        environments.begin();
+        Ok(Self { log, views, sessions, models: table, environments, policy, why, problems })
     }
 
     /// The newest session of this home, if there is one.
@@ -147,17 +151,27 @@ pub fn key(loaded: &Loaded, name: &str) -> Option<Secret> {
     configured.or_else(|| loaded.environment.get(name).map(Secret::new))
 }
 
+/// Where command lines run.
+fn environments(loaded: &Loaded) -> Result<Arc<Environments>, Failure> {
+    let terminal = &loaded.config.terminal;
+    let remove = loaded.environment.dotenv().map(|(name, _)| name.to_owned()).collect();
+    let policy = VariablePolicy { remove, passthrough: terminal.env_passthrough.clone() };
+    // What runs elsewhere or with fewer rights is carried there by herm itself.
+    let herm = std::env::current_exe()?;
+    let settings = terminal.environments.clone();
+    Ok(Arc::new(Environments::new(settings, policy, loaded.home.root(), herm)))
+}
+
 fn ports(
     loaded: &Loaded,
     log: &Arc<dyn Log>,
     views: &Arc<Views>,
     models: Arc<ModelTable>,
+    environments: Arc<Environments>,
     front: Front,
 ) -> Ports {
     let config = &loaded.config;
-    let remove = loaded.environment.dotenv().map(|(name, _)| name.to_owned()).collect();
-    let policy = VariablePolicy { remove, passthrough: config.terminal.env_passthrough.clone() };
-    let terminal = Terminal::new(Arc::new(Local::new(policy))).with_timeout(config.terminal.timeout);
+    let terminal = Terminal::over(Arc::clone(&environments)).with_timeout(config.terminal.timeout);
     let redactor = loaded.redactor.clone();
     let (from_views, from_log) = (Arc::clone(views), Arc::clone(log));
     Ports {
@@ -166,7 +180,7 @@ fn ports(
         models,
         deadlines: Deadlines::default(),
         tools: table(vec![Arc::new(terminal)]),
-        services: Arc::new(Surroundings { views: Arc::clone(views), ask: front.ask }),
+        services: Arc::new(Surroundings { views: Arc::clone(views), ask: front.ask, environments }),
         limits: OutputLimits {
             bytes_max: config.tool_output.bytes_max,
             lines_max: config.tool_output.lines_max,
@@ -235,6 +249,7 @@ fn grants(log: &dyn Log) -> BTreeSet<(String, String)> {
 struct Surroundings {
     views: Arc<Views>,
     ask: Arc<dyn Clarify>,
+    environments: Arc<Environments>,
 }
 
 impl Services for Surroundings {
@@ -254,6 +269,10 @@ impl Services for Surroundings {
         choices: &'a [String],
     ) -> BoxFuture<'a, Option<String>> {
         self.ask.ask(question, choices)
+    }
+
+    fn stands(&self, session: SessionId, opened_in: &Path) -> Option<std::path::PathBuf> {
+        self.environments.cwd(&session.to_string(), opened_in)
     }
 }
 

@@ -59,7 +59,9 @@ impl Place<'_> {
 
     /// Whether a process over there is left, and no zombie.
     async fn is_running(&self, pid: &str) -> bool {
-        let line = format!("s=$(cat /proc/{pid}/stat 2>/dev/null) || exit 1; case ${{s##*) }} in Z*) exit 1 ;; esac");
+        let line = format!(
+            "s=$(cat /proc/{pid}/stat 2>/dev/null) || exit 1; case ${{s##*) }} in Z*) exit 1 ;; esac"
+        );
         self.run(&line).await.0 == 0
     }
 
@@ -144,11 +146,15 @@ async fn directory_and_variables(place: &Place<'_>) {
     let shown = "printf '%s|' \"$QUOTE\" \"$LINES_OF\" \"${EMPTY-unset}\" \"$UNI\" \"${NOT_EXPORTED-unset}\"";
     assert_eq!(place.said(session, shown).await, "it's \"x\" $y|a\nb\n||grün|unset|");
     place.said(session, "cd ..; cd - >/dev/null; cd ..; unset ONE").await;
-    assert_eq!(place.said(session, "echo ${ONE-unset}; cd - >/dev/null; pwd").await, format!("unset\n{folder}/it's a dir\n"));
+    assert_eq!(
+        place.said(session, "echo ${ONE-unset}; cd - >/dev/null; pwd").await,
+        format!("unset\n{folder}/it's a dir\n")
+    );
     // A failure, an exit, odd shell options and a clean-up of its own keep what was done before.
     let (outcome, _) = place.outcome(&place.of(session, "export TWO=2; cd /; exit 3")).await;
     assert_eq!(outcome.ending, Ending::Exited { code: 3 });
-    let (_, text) = place.outcome(&place.of(session, "set -eu; export THREE=3; trap 'echo bye' EXIT; false")).await;
+    let (_, text) =
+        place.outcome(&place.of(session, "set -eu; export THREE=3; trap 'echo bye' EXIT; false")).await;
     assert_eq!(text, "bye\n");
     let shown = place.said(session, "set -x 2>/dev/null; export FOUR=4").await;
     assert!(!shown.contains("herm_"), "{shown}");
@@ -180,7 +186,8 @@ async fn a_directory_that_is_gone(place: &Place<'_>) {
 async fn two_at_once(place: &Place<'_>) {
     let session = "at-once";
     let long = "x".repeat(20_000);
-    let line = |n: usize| format!("cd {}; export N={n} LONG{n}={long}", if n % 2 == 0 { "/" } else { "/tmp" });
+    let line =
+        |n: usize| format!("cd {}; export N={n} LONG{n}={long}", if n % 2 == 0 { "/" } else { "/tmp" });
     let executions: Vec<Execution> = (0..6).map(|n| place.of(session, &line(n))).collect();
     let cancel = CancellationToken::new();
     let runs = executions.iter().map(|execution| place.environment.execute(execution, &cancel));
@@ -323,9 +330,8 @@ async fn recovery(place: &Place<'_>) {
 
 async fn what_is_refused(place: &Place<'_>) {
     let cancel = CancellationToken::new();
-    let refused = async |execution: Execution| {
-        place.environment.execute(&execution, &cancel).await.unwrap_err()
-    };
+    let refused =
+        async |execution: Execution| place.environment.execute(&execution, &cancel).await.unwrap_err();
     let long = refused(place.execution(&"x".repeat(130_000))).await;
     assert!(matches!(long, Error::CommandTooLong { .. }), "{long}");
     assert!(matches!(refused(place.execution("r\0m")).await, Error::NulInCommand));
@@ -339,7 +345,10 @@ async fn files(place: &Place<'_>) {
     let access = FileAccess { scratch: place.scratch.join("files"), cancel: CancellationToken::new() };
     let environment = place.environment;
     let at = |name: &str| PathBuf::from(format!("{}/files/{name}", place.folder));
-    assert_eq!(place.run(&format!("mkdir -p {0}/files && cd {0}/files && ln -s target link", place.folder)).await.0, 0);
+    assert_eq!(
+        place.run(&format!("mkdir -p {0}/files && cd {0}/files && ln -s target link", place.folder)).await.0,
+        0
+    );
     let bytes: Vec<u8> = (0..150_000_u32).map(|n| (n * 7 % 256) as u8).collect();
     for (name, bytes) in [("it's ü", &bytes[..]), ("empty", b""), ("one", b"\0\n")] {
         environment.write_atomic(&access, &at(name), bytes, 0o640).await.unwrap();
@@ -347,7 +356,10 @@ async fn files(place: &Place<'_>) {
         let stat = environment.stat(&access, &at(name)).await.unwrap().unwrap();
         assert_eq!((stat.bytes, stat.mode), (bytes.len() as u64, 0o640));
     }
-    assert_eq!(environment.read(&access, &at("it's ü"), 70_000..70_003).await.unwrap(), &bytes[70_000..70_003]);
+    assert_eq!(
+        environment.read(&access, &at("it's ü"), 70_000..70_003).await.unwrap(),
+        &bytes[70_000..70_003]
+    );
     // What was there keeps its mode, and a link stays one.
     place.run(&format!("chmod 755 {0}/files/one; : > {0}/files/target", place.folder)).await;
     environment.write_atomic(&access, &at("one"), b"new", 0o600).await.unwrap();
@@ -355,7 +367,10 @@ async fn files(place: &Place<'_>) {
     assert_eq!(environment.stat(&access, &at("one")).await.unwrap().unwrap().mode, 0o755);
     assert_eq!(environment.read(&access, &at("target"), 0..99).await.unwrap(), b"through");
     assert_eq!(place.run(&format!("test -L {}/files/link", place.folder)).await.0, 0);
-    assert_eq!(environment.list(&access, &at(".")).await.unwrap(), ["empty", "it's ü", "link", "one", "target"]);
+    assert_eq!(
+        environment.list(&access, &at(".")).await.unwrap(),
+        ["empty", "it's ü", "link", "one", "target"]
+    );
     assert_eq!(environment.stat(&access, &at("no such")).await.unwrap(), None);
     let missing = environment.read(&access, &at("no such"), 0..1).await.unwrap_err();
     assert!(matches!(missing, FileError::Missing { .. }), "{missing}");

@@ -157,13 +157,21 @@ mod tests {
         };
         let singularity = Singularity::new(settings, VariablePolicy::default(), "/h/sandboxes/s/1".into());
         let variables = [("A".to_owned(), "1 2".to_owned())];
-        let told = Told { command_line: "echo $A", state: "", start: WORKSPACE, workdir: None, variables: &variables };
+        let told = Told {
+            command_line: "echo $A",
+            state: "",
+            start: WORKSPACE,
+            workdir: None,
+            variables: &variables,
+        };
         let words = singularity.words(Path::new("/usr/bin/apptainer"), &told);
         let words: Vec<&str> = words.iter().map(|word| word.to_str().unwrap()).collect();
         let has = |pair: [&str; 2]| words.windows(2).any(|two| two == pair);
         assert_eq!(words[..2], ["/usr/bin/apptainer", "exec"]);
         assert!(words.contains(&"--containall") && words.contains(&"--cleanenv"));
-        assert!(has(["--bind", "/h/sandboxes/s/1/workspace:/workspace"]) && has(["--bind", "/data:/data:ro"]));
+        assert!(
+            has(["--bind", "/h/sandboxes/s/1/workspace:/workspace"]) && has(["--bind", "/data:/data:ro"])
+        );
         assert!(has(["--home", "/h/sandboxes/s/1/home:/home/herm"]) && has(["--network", "none"]));
         assert!(has(["--env", "A=1 2"]) && has(["docker://debian:stable-slim", "/bin/sh"]));
         assert!(words.contains(&"echo $A"));

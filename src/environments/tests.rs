@@ -16,7 +16,8 @@ async fn this_machine_keeps_the_contract() {
     fs::create_dir(&work).unwrap();
     let environment = Local::default().keeping(scratch.join("states"));
     let folder = work.to_str().unwrap();
-    contract::run(&contract::Place { environment: &environment, scratch: &scratch, start: &work, folder }).await;
+    contract::run(&contract::Place { environment: &environment, scratch: &scratch, start: &work, folder })
+        .await;
 }
 
 struct Place {
@@ -339,8 +340,7 @@ async fn nothing_begun_is_proven_and_stays_so() {
     let late = spool::Spool::at(&execution.spool);
     let program = ["/bin/sh", "-c", "echo ran"].map(Into::into).to_vec();
     let launch = supervisor::Launch { program, variables: vec![] };
-    let status =
-        supervisor::start(&launch, &VariablePolicy::default(), &late).unwrap().wait().await.unwrap();
+    let status = supervisor::start(&launch, &VariablePolicy::default(), &late).unwrap().wait().await.unwrap();
     assert_eq!(status.code(), Some(97));
     assert_eq!(fs::read_to_string(execution.spool.join("output")).unwrap(), "");
     // The call may then be run after all, in the same place.
@@ -397,8 +397,7 @@ async fn a_command_survives_the_kill_of_its_herm() {
     let command_line = "echo $$ > begun; until [ -e go ]; do sleep 0.02; done; yes | head -c 1000000; exit 9";
     if let Some(folder) = std::env::var_os(HERM_FOLDER) {
         let folder = PathBuf::from(folder);
-        let execution =
-            Execution::new(command_line, &folder, &folder.join("spool"), Duration::from_secs(60));
+        let execution = Execution::new(command_line, &folder, &folder.join("spool"), Duration::from_secs(60));
         let outcome = Local::default().execute(&execution, &CancellationToken::new()).await;
         panic!("this process is to be killed before the command ends: {outcome:?}");
     }

@@ -27,7 +27,7 @@ mod write_file;
 #[cfg(test)]
 mod testing;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use herm_replay::log::Log;
@@ -79,6 +79,13 @@ pub trait Services: Send + Sync {
         question: &'a str,
         choices: &'a [String],
     ) -> BoxFuture<'a, Option<String>>;
+
+    /// Where the command lines of a session stand now, in the file system of its environment; `None`
+    /// before the first. Approval judges a command line by it.
+    fn stands(&self, session: SessionId, opened_in: &Path) -> Option<PathBuf> {
+        let _ = (session, opened_in);
+        None
+    }
 }
 
 /// How much of a result the model is shown.

@@ -21,7 +21,7 @@ fn settings(podman: &Podman) -> ContainerSettings {
         volumes: vec![],
         mount_cwd: false,
         forward_env: vec![],
-        ulimits: vec!["nofile=1024:1024".into(), "nproc=1024:1024".into()],
+        ulimits: vec![],
     }
 }
 
@@ -91,9 +91,14 @@ async fn the_session_directory_and_named_variables_are_given_where_that_is_confi
     let Some(podman) = Podman::start() else { return };
     let scratch = Scratch::new();
     std::fs::write(scratch.made("work").join("mine"), "from here").unwrap();
-    let settings = ContainerSettings { mount_cwd: true, forward_env: vec!["CARGO_PKG_NAME".into()], ..settings(&podman) };
+    let settings = ContainerSettings {
+        mount_cwd: true,
+        forward_env: vec!["CARGO_PKG_NAME".into()],
+        ..settings(&podman)
+    };
     let container = container(&host(settings, &scratch), &scratch, "s");
-    let (_, text) = scratch.run(&container, "cat mine; echo; echo $CARGO_PKG_NAME [$CARGO_MANIFEST_DIR]").await;
+    let (_, text) =
+        scratch.run(&container, "cat mine; echo; echo $CARGO_PKG_NAME [$CARGO_MANIFEST_DIR]").await;
     assert_eq!(text, "from here\nherm []\n");
     container.close().await.unwrap();
 }
@@ -121,7 +126,8 @@ async fn what_a_dead_herm_left_is_removed_except_where_a_command_still_runs() {
     let idle = container(&host(settings(&podman), &scratch), &scratch, "idle");
     scratch.run(&idle, "true").await;
     let busy = container(&host(settings(&podman), &scratch), &scratch, "busy");
-    let execution = scratch.execution("busy", "echo begun; until [ -e go ]; do sleep 0.05; done; echo done; exit 4");
+    let execution =
+        scratch.execution("busy", "echo begun; until [ -e go ]; do sleep 0.05; done; echo done; exit 4");
     let cancel = Default::default();
     let begun = async {
         let output = execution.spool.join("output");
@@ -133,7 +139,21 @@ async fn what_a_dead_herm_left_is_removed_except_where_a_command_still_runs() {
         outcome = busy.execute(&execution, &cancel) => panic!("ended early: {outcome:?}"),
         () = begun => {}
     }
-    podman.run(&["run", "--detach", "--name", "of-somebody-else", "--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1024:1024", "--network", "none", IMAGE, "/bin/sleep", "600"]);
+    podman.run(&[
+        "run",
+        "--detach",
+        "--name",
+        "of-somebody-else",
+        "--ulimit",
+        "nofile=1024:1024",
+        "--ulimit",
+        "nproc=1024:1024",
+        "--network",
+        "none",
+        IMAGE,
+        "/bin/sleep",
+        "600",
+    ]);
     // The next herm of this home.
     let next = host(settings(&podman), &scratch);
     next.engine().await.unwrap();
@@ -156,13 +176,15 @@ async fn an_engine_that_is_not_there_is_nobodys_fault_and_a_wrong_image_is_the_u
     let scratch = Scratch::new();
     let nobody = ContainerSettings { engine: text(&scratch.path("none.sock")).into(), ..ghost() };
     let unreachable = container(&host(nobody, &scratch), &scratch, "s");
-    let error = unreachable.execute(&scratch.execution("s", "echo ran"), &Default::default()).await.unwrap_err();
+    let error =
+        unreachable.execute(&scratch.execution("s", "echo ran"), &Default::default()).await.unwrap_err();
     assert!(error.may_pass() && error.to_string().contains("not the command's fault"), "{error}");
     assert!(error.to_string().contains("none.sock"), "{error}");
     let Some(podman) = Podman::start() else { return };
     let missing = ContainerSettings { image: "localhost/no-such-image:1".into(), ..settings(&podman) };
     let environment = container(&host(missing, &scratch), &scratch, "s");
-    let error = environment.execute(&scratch.execution("s", "echo ran"), &Default::default()).await.unwrap_err();
+    let error =
+        environment.execute(&scratch.execution("s", "echo ran"), &Default::default()).await.unwrap_err();
     assert!(!error.may_pass() && error.to_string().contains("no-such-image"), "{error}");
 }
 
@@ -188,7 +210,8 @@ async fn a_command_that_leaves_no_room_for_a_signal_is_ended_all_the_same() {
     let Some(podman) = Podman::start() else { return };
     let scratch = Scratch::new();
     let container = container(&host(settings(&podman), &scratch), &scratch, "s");
-    let mut bomb = scratch.execution("s", "echo x > mine; (while :; do sleep 300 & done) 2>/dev/null; while :; do :; done");
+    let mut bomb = scratch
+        .execution("s", "echo x > mine; (while :; do sleep 300 & done) 2>/dev/null; while :; do :; done");
     bomb.timeout = Duration::from_secs(3);
     let outcome = container.execute(&bomb, &Default::default()).await.unwrap();
     assert_eq!(outcome.ending, Ending::TimedOut);

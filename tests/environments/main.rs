@@ -4,12 +4,18 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may fail by panicking")]
 
 use herm::environments::{
-    Ending, Environment, Error, Execution, FileAccess, FileError, Heartbeat, Outcome, Recovery, Window, excerpt,
+    Ending, Environment, Error, Execution, FileAccess, FileError, Heartbeat, Outcome, Recovery, Window,
+    excerpt,
 };
 
 #[path = "../../src/environments/contract.rs"]
 mod contract;
 
+#[path = "../binary/stage.rs"]
+#[allow(dead_code, reason = "it is another test's too")]
+mod stage;
+
+mod chat;
 mod container;
 mod podman;
 mod sandbox;

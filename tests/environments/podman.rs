@@ -53,7 +53,8 @@ impl Podman {
         for name in ["bin", "etc", "tmp", "var/tmp", "run", "workspace", "home/herm", "proc", "sys", "dev"] {
             std::fs::create_dir_all(root.join(name)).unwrap();
         }
-        let busybox = ["/usr/bin/busybox", "/bin/busybox"].into_iter().find(|path| PathBuf::from(path).exists());
+        let busybox =
+            ["/usr/bin/busybox", "/bin/busybox"].into_iter().find(|path| PathBuf::from(path).exists());
         std::fs::copy(busybox.unwrap(), root.join("bin/busybox")).unwrap();
         let names = succeed(Command::new("busybox").arg("--list"));
         for name in names.lines().filter(|name| *name != "busybox") {

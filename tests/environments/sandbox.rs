@@ -64,7 +64,12 @@ async fn only_the_workspace_and_temporary_folders_can_be_written() {
     assert_eq!(std::fs::read_to_string(outside.path().join("file")).unwrap(), "as it was");
     assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 1);
     let more = more.path().display();
-    for line in [format!("echo x > {more}/new"), "echo x > $(mktemp)".into(), "echo x > /dev/null".into(), "git init -q . && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x".into()] {
+    for line in [
+        format!("echo x > {more}/new"),
+        "echo x > $(mktemp)".into(),
+        "echo x > /dev/null".into(),
+        "git init -q . && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x".into(),
+    ] {
         let (outcome, text) = scratch.run(&local, &line).await;
         assert_eq!(outcome.ending.exit_code(), 0, "`{line}`: {text}");
     }
@@ -77,14 +82,16 @@ async fn the_network_is_there_or_not_as_is_configured() {
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = server.local_addr().unwrap().port();
     let connects = format!("exec 7<>/dev/tcp/127.0.0.1/{port} && echo connected");
-    let datagram = "python3 -c 'import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM)' 2>&1 | tail -1";
+    let datagram =
+        "python3 -c 'import socket; socket.socket(socket.AF_INET, socket.SOCK_DGRAM)' 2>&1 | tail -1";
     let Some(allowed) = local(&scratch, SandboxMode::Require, true, vec![]) else { return };
     assert_eq!(scratch.run(&allowed, &connects).await.1, "connected\n");
     let denied = local(&scratch, SandboxMode::Require, false, vec![]).unwrap();
     let (outcome, text) = scratch.run(&denied, &connects).await;
     assert!(outcome.ending.exit_code() != 0 && text.contains("not permitted"), "{text}");
     assert!(scratch.run(&denied, datagram).await.1.contains("PermissionError"));
-    let local_socket = "python3 -c 'import socket; a, b = socket.socketpair(); a.send(b\"x\"); print(b.recv(1))'";
+    let local_socket =
+        "python3 -c 'import socket; a, b = socket.socketpair(); a.send(b\"x\"); print(b.recv(1))'";
     assert_eq!(scratch.run(&denied, local_socket).await.1, "b'x'\n");
 }
 
@@ -111,7 +118,8 @@ async fn a_program_that_is_not_herm_cannot_be_the_sandbox() {
 
 #[test]
 fn a_policy_that_cannot_be_read_runs_nothing() {
-    let output = Command::new(HERM).args(["sandbox-exec", "--policy", "{", "--", "echo", "ran"]).output().unwrap();
+    let output =
+        Command::new(HERM).args(["sandbox-exec", "--policy", "{", "--", "echo", "ran"]).output().unwrap();
     assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(96), &b""[..]));
     assert!(String::from_utf8_lossy(&output.stderr).starts_with("herm:refused "));
 }

@@ -11,9 +11,11 @@ async fn a_missing_apptainer_is_said_with_what_to_do() {
         return;
     }
     let scratch = Scratch::new();
-    let settings = SingularitySettings { program: None, image: "x.sif".into(), network: false, volumes: vec![] };
+    let settings =
+        SingularitySettings { program: None, image: "x.sif".into(), network: false, volumes: vec![] };
     let singularity = Singularity::new(settings, VariablePolicy::default(), scratch.path("sandbox"));
-    let error = singularity.execute(&scratch.execution("s", "echo ran"), &Default::default()).await.unwrap_err();
+    let error =
+        singularity.execute(&scratch.execution("s", "echo ran"), &Default::default()).await.unwrap_err();
     assert!(error.to_string().contains("apptainer") && !error.may_pass(), "{error}");
 }
 
@@ -57,7 +59,11 @@ async fn what_apptainer_would_run_keeps_the_contract() {
 async fn an_image_that_cannot_be_opened_is_not_the_commands_fault() {
     let scratch = Scratch::new();
     let singularity = double(&scratch, "none.sif");
-    let error = singularity.execute(&scratch.execution("s", "echo ran"), &Default::default()).await.unwrap_err();
+    let error =
+        singularity.execute(&scratch.execution("s", "echo ran"), &Default::default()).await.unwrap_err();
     let text = error.to_string();
-    assert!(text.contains("could not open image none.sif") && text.contains("not the command's fault"), "{text}");
+    assert!(
+        text.contains("could not open image none.sif") && text.contains("not the command's fault"),
+        "{text}"
+    );
 }

@@ -40,7 +40,10 @@ async fn a_session_begins_in_the_home_there_and_sees_none_of_our_variables() {
 async fn what_cannot_be_reached_is_nobodys_fault_and_says_what_ssh_said() {
     let Some(mut sshd) = Sshd::start() else { return };
     let scratch = Scratch::new();
-    let unknown = SshSettings { options: vec!["UserKnownHostsFile=/dev/null".into(), "StrictHostKeyChecking=yes".into()], ..sshd.settings() };
+    let unknown = SshSettings {
+        options: vec!["UserKnownHostsFile=/dev/null".into(), "StrictHostKeyChecking=yes".into()],
+        ..sshd.settings()
+    };
     let stranger = SshSettings { key: Some(sshd.scratch.path("host_key")), ..sshd.settings() };
     for (settings, reason) in [(unknown, "Host key verification failed"), (stranger, "Permission denied")] {
         let error = refused(&ssh(settings, &scratch), &scratch).await;
@@ -79,7 +82,11 @@ async fn a_connection_that_breaks_leaves_the_outcome_open() {
     let (outcome, ()) = tokio::join!(ssh.execute(&execution, &cancel), breaking);
     let outcome = outcome.unwrap();
     assert_eq!(outcome.ending, Ending::Lost);
-    assert!(outcome.notices.join(" ").contains("connection to the environment was lost"), "{:?}", outcome.notices);
+    assert!(
+        outcome.notices.join(" ").contains("connection to the environment was lost"),
+        "{:?}",
+        outcome.notices
+    );
     assert_eq!(ssh.recover(&execution.spool, &cancel).await, Recovery::Unknown);
 }
 
@@ -88,7 +95,13 @@ async fn runtime_files_go_over_by_content_and_come_back_without_credentials() {
     let Some(sshd) = Sshd::start() else { return };
     let scratch = Scratch::new();
     let home = scratch.made("home");
-    for (name, content) in [("skills/a b/one.md", "one"), ("skills/two.md", "two"), ("cache/c", "c"), ("google/token.json", "secret"), ("other", "stays")] {
+    for (name, content) in [
+        ("skills/a b/one.md", "one"),
+        ("skills/two.md", "two"),
+        ("cache/c", "c"),
+        ("google/token.json", "secret"),
+        ("other", "stays"),
+    ] {
         fs::create_dir_all(home.join(name).parent().unwrap()).unwrap();
         fs::write(home.join(name), content).unwrap();
     }
@@ -108,17 +121,27 @@ async fn runtime_files_go_over_by_content_and_come_back_without_credentials() {
     assert_eq!(here("skills/a b/one.md").as_deref(), Some("better\n"));
     assert_eq!(here("skills/new/x.md").as_deref(), Some("new\n"));
     assert_eq!(here("google/token.json").as_deref(), Some("secret"));
-    assert_eq!((here("skills/two.md").as_deref(), here("skills/link"), here("out")), (Some("changed"), None, None));
+    assert_eq!(
+        (here("skills/two.md").as_deref(), here("skills/link"), here("out")),
+        (Some("changed"), None, None)
+    );
     // The next herm brings what changed, and takes away what is gone.
     fs::remove_file(home.join("cache/c")).unwrap();
     let second = ssh(settings.clone(), &scratch);
     assert_eq!(run(&second, "cat ~/.herm/skills/two.md; ls ~/.herm/cache").await, "changed");
-    assert_eq!(there("google/token.json").as_deref(), Some("stolen\n"), "what did not change here is not sent again");
+    assert_eq!(
+        there("google/token.json").as_deref(),
+        Some("stolen\n"),
+        "what did not change here is not sent again"
+    );
     second.close().await.unwrap();
     // Over there everything is lost: all of it is brought again.
     fs::remove_dir_all(sshd.home().join(".herm")).unwrap();
     let third = ssh(settings, &scratch);
-    assert_eq!(run(&third, "cat ~/.herm/skills/two.md ~/.herm/google/token.json; ls -a ~/.herm").await, "changedsecret.\n..\n.synced\ncache\ngoogle\nshell\nskills\n".replace("cache\n", ""));
+    assert_eq!(
+        run(&third, "cat ~/.herm/skills/two.md ~/.herm/google/token.json; ls -a ~/.herm").await,
+        "changedsecret.\n..\n.synced\ncache\ngoogle\nshell\nskills\n".replace("cache\n", "")
+    );
     third.close().await.unwrap();
 }
 

@@ -79,7 +79,7 @@ async fn carry(asked: &Asked) -> Result<i32, EngineError> {
             // More than is kept: the command is ended as a broken pipe would end it here.
             if let Some(group) = Report::parse(&String::from_utf8_lossy(&report)).begun {
                 let words = ["/bin/sh", "-c", &signal_line(group, Some("KILL"))].map(str::to_owned);
-                engine.succeeds(&asked.container, &words).await?;
+                engine.run(&asked.container, &words).await?;
             }
             return Ok(128 + 13);
         }
@@ -150,7 +150,11 @@ mod tests {
             let (mut frames, mut output, mut report) = (Frames::default(), Vec::new(), Vec::new());
             for piece in bytes.chunks(size) {
                 let write = |stream, bytes: &[u8]| {
-                    if stream == Stream::Output { output.extend(bytes) } else { report.extend(bytes) }
+                    if stream == Stream::Output {
+                        output.extend(bytes)
+                    } else {
+                        report.extend(bytes)
+                    }
                     Ok(())
                 };
                 frames.take(piece, write).unwrap();

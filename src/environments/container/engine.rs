@@ -62,7 +62,8 @@ pub fn sockets(engine: &str) -> Vec<PathBuf> {
     let named = named.filter_map(|text| text.strip_prefix("unix://").map(PathBuf::from));
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     let of_user = runtime.iter().flat_map(|dir| [dir.join("docker.sock"), dir.join("podman/podman.sock")]);
-    let of_machine = ["/run/docker.sock", "/var/run/docker.sock", "/run/podman/podman.sock"].map(PathBuf::from);
+    let of_machine =
+        ["/run/docker.sock", "/var/run/docker.sock", "/run/podman/podman.sock"].map(PathBuf::from);
     named.chain(of_user).chain(of_machine).collect()
 }
 
@@ -156,6 +157,19 @@ impl Engine {
         match self.json(Method::GET, &path, "look at a container", None).await {
             Ok(value) => Ok(found(&value)),
             Err(EngineError::Refused { status: 404, .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether an image is there.
+    ///
+    /// # Errors
+    /// Where the engine does not answer.
+    pub async fn has_image(&self, image: &str) -> Result<bool, EngineError> {
+        let path = format!("/images/{}/json", escaped(image));
+        match self.json(Method::GET, &path, "look at an image", None).await {
+            Ok(_) => Ok(true),
+            Err(EngineError::Refused { status: 404, .. }) => Ok(false),
             Err(error) => Err(error),
         }
     }
@@ -282,16 +296,16 @@ impl Engine {
         Ok(code.filter(|_| ended))
     }
 
-    /// Runs a command that says nothing of interest. Whether its status is 0.
+    /// Runs a command that says nothing of interest, and gives its status.
     ///
     /// # Errors
     /// Where the engine refuses, or does not answer.
-    pub async fn succeeds(&self, id: &str, command: &[String]) -> Result<bool, EngineError> {
+    pub async fn run(&self, id: &str, command: &[String]) -> Result<Option<i32>, EngineError> {
         let exec = self.prepare(id, command, &[]).await?;
         let response = self.attach(&exec).await?;
         // Nothing of it is wanted but its end.
         let _ = response.bytes().await;
-        Ok(self.status(&exec).await? == Some(0))
+        self.status(&exec).await
     }
 }
 
@@ -300,7 +314,11 @@ fn found(value: &Value) -> Option<Found> {
     Some(Found {
         id: value.get("Id")?.as_str()?.to_owned(),
         running: value.pointer("/State/Running") == Some(&Value::Bool(true)),
-        spec: value.pointer("/Config/Labels").and_then(|labels| labels.get(LABEL_SPEC)?.as_str()).unwrap_or_default().to_owned(),
+        spec: value
+            .pointer("/Config/Labels")
+            .and_then(|labels| labels.get(LABEL_SPEC)?.as_str())
+            .unwrap_or_default()
+            .to_owned(),
         execs: execs.iter().filter_map(|id| id.as_str().map(str::to_owned)).collect(),
     })
 }
@@ -325,7 +343,9 @@ fn silent(socket: &Path, error: &reqwest::Error) -> EngineError {
 /// A part of a query.
 fn escaped(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/:".contains(&byte);
-    text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+    text.bytes()
+        .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect()
 }
 
 #[cfg(test)]
@@ -360,6 +380,9 @@ mod tests {
     #[tokio::test]
     async fn where_nobody_listens_it_says_where_it_looked() {
         let error = Engine::find("/nowhere/engine.sock").await.unwrap_err().to_string();
-        assert!(error.contains("`/nowhere/engine.sock`") && error.contains("podman system service"), "{error}");
+        assert!(
+            error.contains("`/nowhere/engine.sock`") && error.contains("podman system service"),
+            "{error}"
+        );
     }
 }

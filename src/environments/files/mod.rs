@@ -119,8 +119,9 @@ pub async fn write_atomic<E: Environment + ?Sized>(
         let last = pieces.peek().is_none();
         let open = if first { "(umask 077; : > \"$n\") 2>/dev/null || exit 43\n" } else { "" };
         let close = if last { put_in_place(mode) } else { String::new() };
-        let script =
-            format!("{before}{open}printf %s {piece} | base64 -d >> \"$n\" || {{ rm -f \"$n\"; exit 1; }}\n{close}");
+        let script = format!(
+            "{before}{open}printf %s {piece} | base64 -d >> \"$n\" || {{ rm -f \"$n\"; exit 1; }}\n{close}"
+        );
         run(environment, access, path, &script).await?;
         if last {
             return Ok(());

@@ -54,8 +54,12 @@ const LOCAL_SOCKETS: &[i32] = &[libc::AF_UNIX, libc::AF_NETLINK];
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Support {
     /// With the version of Landlock's interface.
-    Yes { abi: i32 },
-    No { why: String },
+    Yes {
+        abi: i32,
+    },
+    No {
+        why: String,
+    },
 }
 
 /// Finds out by trying, in a thread that ends with it.
@@ -109,7 +113,9 @@ fn files(writable: &[PathBuf], network: bool) -> Result<i32, String> {
     let status = landlock(writable, network).map_err(|error| format!("Landlock failed: {error}"))?;
     let LandlockStatus::Available { effective_abi, .. } = status.landlock else {
         let why = match status.landlock {
-            LandlockStatus::NotEnabled => "Landlock is not enabled in this kernel (boot with `lsm=landlock,…`)",
+            LandlockStatus::NotEnabled => {
+                "Landlock is not enabled in this kernel (boot with `lsm=landlock,…`)"
+            }
             _ => "this kernel has no Landlock (Linux 5.13 and later have it)",
         };
         return Err(why.into());

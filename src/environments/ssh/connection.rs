@@ -155,7 +155,8 @@ impl Connection {
         let Some(folder) = self.socket.parent() else { return Ok(()) };
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         let meta = std::fs::symlink_metadata(folder)?;
-        let ours = meta.is_dir() && meta.uid() == rustix::process::getuid().as_raw() && meta.mode() & 0o022 == 0;
+        let ours =
+            meta.is_dir() && meta.uid() == rustix::process::getuid().as_raw() && meta.mode() & 0o022 == 0;
         ours.then_some(()).ok_or_else(|| std::io::Error::other("the folder of the socket is not ours alone"))
     }
 }

@@ -61,7 +61,9 @@ impl SyncRoot {
         for name in credentials {
             if !is_below(name) {
                 return Err(Error::Misconfigured {
-                    reason: format!("`terminal.ssh.credentials` names `{name}`, which is not below herm's home"),
+                    reason: format!(
+                        "`terminal.ssh.credentials` names `{name}`, which is not below herm's home"
+                    ),
                     hint: "name files relative to herm's home, without `..`".into(),
                 });
             }
@@ -109,7 +111,8 @@ impl Sync {
         }
         let roots = self.roots.clone();
         let read = tokio::task::spawn_blocking(move || Manifest::of(&roots)).await;
-        let (now, files) = read.map_err(io::Error::other).flatten().map_err(|error| self.unreadable(&error))?;
+        let (now, files) =
+            read.map_err(io::Error::other).flatten().map_err(|error| self.unreadable(&error))?;
         let known = self.known(connection, looked.is_none()).await;
         let difference = known.difference(&now);
         if difference != Difference::default() || (looked.is_none() && known != now) {
@@ -269,7 +272,8 @@ fn apply(archive: &Path, roots: &[&SyncRoot], brought: &Manifest) -> io::Result<
         }
         let path = entry.path()?.to_string_lossy().into_owned();
         let path = path.trim_start_matches("./");
-        let below = |root: &&&SyncRoot| path.strip_prefix(&root.remote).is_some_and(|rest| rest.starts_with('/'));
+        let below =
+            |root: &&&SyncRoot| path.strip_prefix(&root.remote).is_some_and(|rest| rest.starts_with('/'));
         let Some(root) = roots.iter().find(below).filter(|_| is_below(path)) else { continue };
         let rest = path.strip_prefix(&root.remote).unwrap_or_default().trim_start_matches('/');
         take(entry, &root.local.join(rest), brought.0.get(path))?;
@@ -313,7 +317,9 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let skills = scratch.path().join("skills");
         fs::create_dir_all(&skills).unwrap();
-        for (name, text) in [("same", "1"), ("theirs", "1"), ("ours", "changed here"), ("both", "changed here")] {
+        for (name, text) in
+            [("same", "1"), ("theirs", "1"), ("ours", "changed here"), ("both", "changed here")]
+        {
             fs::write(skills.join(name), text).unwrap();
         }
         let one = blake3::hash(b"1").to_hex().to_string();
@@ -365,8 +371,11 @@ mod tests {
         let at = scratch.path().join("x.tar");
         pack(&at, &files, &difference).unwrap();
         let mut archive = tar::Archive::new(File::open(&at).unwrap());
-        let names: Vec<String> =
-            archive.entries().unwrap().map(|entry| entry.unwrap().path().unwrap().display().to_string()).collect();
+        let names: Vec<String> = archive
+            .entries()
+            .unwrap()
+            .map(|entry| entry.unwrap().path().unwrap().display().to_string())
+            .collect();
         assert_eq!(names, ["new/skills/a", "gone", ".end"]);
     }
 

@@ -14,7 +14,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Recovered, Tool, ToolContext, ToolResult};
-use crate::environments::{Environment, Execution, Recovery};
+use crate::environments::files::from_home;
+use crate::environments::{Environment, Environments, Error, Execution, Heartbeat, Recovery};
 use crate::providers::BoxFuture;
 
 mod meaning;
@@ -37,14 +38,14 @@ struct Args {
     /// Seconds after which it is stopped (default 180, at most 3600).
     #[schemars(range(min = 1, max = 3600))]
     timeout: Option<u64>,
-    /// Directory to run it in, absolute or relative to the session's (default: the session's).
+    /// Directory to run this one in, absolute or relative to where the last one ended (default: there).
     workdir: Option<String>,
 }
 
-/// The tool, over the environment that its command lines run in.
+/// The tool, over the environments that command lines run in: one for each session.
 #[derive(Clone)]
 pub struct Terminal {
-    environment: Arc<dyn Environment>,
+    environments: Arc<Environments>,
     /// Where the call does not say.
     timeout: Duration,
 }
@@ -52,8 +53,13 @@ pub struct Terminal {
 impl Terminal {
     pub const NAME: &'static str = "terminal";
 
+    /// The same environment for every session.
     pub fn new(environment: Arc<dyn Environment>) -> Self {
-        Self { environment, timeout: Duration::from_secs(TIMEOUT_DEFAULT_S) }
+        Self::over(Arc::new(Environments::only(environment)))
+    }
+
+    pub fn over(environments: Arc<Environments>) -> Self {
+        Self { environments, timeout: Duration::from_secs(TIMEOUT_DEFAULT_S) }
     }
 
     /// Another time where the call does not say.
@@ -75,46 +81,56 @@ impl Terminal {
         if args.command.trim().is_empty() {
             return report::refused("invalid arguments: `command` is empty");
         }
-        let place = place(args.workdir.as_deref(), &context.cwd);
-        let execution = Execution {
-            command_line: args.command,
-            cwd: place.cwd,
-            variables: vec![],
-            spool: context.spool.clone(),
-            timeout: self.timeout(args.timeout),
-        };
-        match self.environment.execute(&execution, &context.cancel).await {
-            Ok(outcome) => {
-                let told = report::Told {
-                    command_line: &execution.command_line,
-                    timeout: execution.timeout,
-                    notice: place.notice,
-                };
-                report::finished(outcome, told, context.limits).await
-            }
+        match self.run_there(args, context).await {
+            Ok(result) => result,
             Err(error) => report::refused(&with_causes(&error)),
         }
     }
 
+    async fn run_there(&self, args: Args, context: &ToolContext) -> Result<ToolResult, Error> {
+        let session = context.session.to_string();
+        let environment = self.environments.of(&session, &context.cwd)?;
+        let timeout = self.timeout(args.timeout);
+        let call = context.call;
+        let execution = Execution {
+            workdir: args.workdir,
+            session: Some(session),
+            heartbeat: Some(Heartbeat::new(move |elapsed| {
+                tracing::info!(%call, seconds = elapsed.as_secs(), "a command line still runs");
+            })),
+            ..Execution::new(args.command, &context.cwd, &context.spool, timeout)
+        };
+        let outcome = environment.execute(&execution, &context.cancel).await?;
+        let told = report::Told { command_line: &execution.command_line, timeout };
+        Ok(report::finished(outcome, told, context.limits).await)
+    }
+
     async fn find_out(&self, arguments: &Value, context: &ToolContext) -> Recovered {
-        match self.environment.recover(&context.spool, &context.cancel).await {
+        let Ok(environment) = self.environments.of(&context.session.to_string(), &context.cwd) else {
+            return Recovered::Unknown;
+        };
+        match environment.recover(&context.spool, &context.cancel).await {
             Recovery::NeverBegan => Recovered::NotDone,
             Recovery::Unknown => Recovered::Unknown,
             Recovery::Finished(outcome) => {
                 let command_line = arguments.get("command").and_then(Value::as_str).unwrap_or_default();
                 let seconds = arguments.get("timeout").and_then(Value::as_u64);
-                let told = report::Told { command_line, timeout: self.timeout(seconds), notice: None };
+                let told = report::Told { command_line, timeout: self.timeout(seconds) };
                 Recovered::Finished(report::finished(outcome, told, context.limits).await)
             }
         }
     }
 }
 
-/// What approval is asked about: the command line of a call, and the directory it would run in.
-/// `None` where the arguments are not those of a call.
+/// What approval is asked about: the command line of a call, and the directory it would run in, where
+/// the session stands in `session_cwd` (see [`Environments::cwd`]). `None` where the arguments are
+/// not those of a call.
 pub fn command_line(arguments: &Value, session_cwd: &Path) -> Option<(String, PathBuf)> {
     let args = Args::deserialize(arguments).ok()?;
-    let cwd = place(args.workdir.as_deref(), session_cwd).cwd;
+    let cwd = match args.workdir {
+        Some(workdir) => session_cwd.join(from_home(&workdir)),
+        None => session_cwd.to_owned(),
+    };
     Some((args.command, cwd))
 }
 
@@ -130,8 +146,9 @@ impl Tool for Terminal {
     }
 
     fn description(&self) -> &'static str {
-        "Run a command line in bash and wait for it. Standard input is empty and there is no terminal, so \
-         pass what a program would ask for as flags; long output is shown by its beginning and end."
+        "Run a command line in bash and wait for it. Directory and exported variables stay for the next one. \
+         Standard input is empty and there is no terminal, so pass what a program would ask for as flags; \
+         long output is shown by its beginning and end."
     }
 
     fn parameters(&self) -> Value {
@@ -162,41 +179,4 @@ fn with_causes(error: &dyn std::error::Error) -> String {
         cause = error.source();
     }
     text
-}
-
-/// Where a command line runs, and what is to be said about it.
-struct Place {
-    cwd: PathBuf,
-    notice: Option<String>,
-}
-
-/// A directory that the call names must exist. That of the session may have been removed, by an
-/// earlier command perhaps, and must not fail every later one: what is left of its path serves.
-fn place(workdir: Option<&str>, session_cwd: &Path) -> Place {
-    if let Some(workdir) = workdir {
-        return Place { cwd: session_cwd.join(from_home(workdir)), notice: None };
-    }
-    if session_cwd.is_dir() {
-        return Place { cwd: session_cwd.to_owned(), notice: None };
-    }
-    match session_cwd.ancestors().find(|folder| folder.is_dir()) {
-        Some(left) => Place {
-            cwd: left.to_owned(),
-            notice: Some(format!(
-                "the working directory `{}` is gone; this ran in `{}`",
-                session_cwd.display(),
-                left.display()
-            )),
-        },
-        None => Place { cwd: session_cwd.to_owned(), notice: None },
-    }
-}
-
-fn from_home(workdir: &str) -> PathBuf {
-    let rest = match workdir.strip_prefix('~') {
-        Some("") => "",
-        Some(rest) if rest.starts_with('/') => rest.trim_start_matches('/'),
-        _ => return PathBuf::from(workdir),
-    };
-    std::env::home_dir().map_or_else(|| PathBuf::from(workdir), |home| home.join(Path::new(rest)))
 }

@@ -6,7 +6,7 @@ use herm_schema::events::ToolStatus;
 use serde::Serialize;
 
 use super::meaning::meaning;
-use crate::environments::{Ending, Excerpt, Outcome, Window, excerpt};
+use crate::environments::{Ending, Excerpt, Outcome, Sandboxed, Window, excerpt};
 use crate::tools::{OutputLimits, ToolResult};
 
 /// The result object, `{"output":"ok\n","exit_code":0,"error":null}` for most.
@@ -19,6 +19,9 @@ struct Report<'a> {
     exit_code_meaning: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     notice: Option<String>,
+    /// Said where nothing holds the command in: `off`, or why it cannot be had.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sandbox: Option<String>,
     /// Size of the whole output, where `output` is an excerpt.
     #[serde(skip_serializing_if = "Option::is_none")]
     output_bytes: Option<u64>,
@@ -31,7 +34,6 @@ struct Report<'a> {
 pub struct Told<'a> {
     pub command_line: &'a str,
     pub timeout: Duration,
-    pub notice: Option<String>,
 }
 
 /// The result of a command line that was not begun.
@@ -42,6 +44,7 @@ pub fn refused(reason: &str) -> ToolResult {
         error: Some(reason.into()),
         exit_code_meaning: None,
         notice: None,
+        sandbox: None,
         output_bytes: None,
         full_output: None,
     };
@@ -70,11 +73,41 @@ pub async fn finished(outcome: Outcome, told: Told<'_>, limits: OutputLimits) ->
             Ending::Exited { code } => meaning(told.command_line, code),
             _ => None,
         },
-        notice: told.notice,
+        notice: notice(&outcome, &shown.text),
+        sandbox: match &outcome.sandboxed {
+            Sandboxed::Yes | Sandboxed::Elsewhere => None,
+            Sandboxed::Off => Some("off".into()),
+            Sandboxed::Unavailable { why } => Some(format!("unavailable: {why}")),
+        },
         output_bytes: shown.overflow.then_some(shown.bytes_total),
         full_output: shown.overflow.then(|| outcome.output.display().to_string()),
     };
     result(status(outcome.ending), &report, shown.overflow.then_some(outcome.output))
+}
+
+/// What programs say that may not write where they want to, or use the network, or become root.
+const HELD_IN: &[&str] = &[
+    "Permission denied",
+    "Operation not permitted",
+    "Read-only file system",
+    "no new privileges",
+    "EACCES",
+    "EPERM",
+];
+
+/// What is to be known besides: a failure inside of the sandbox may be the sandbox.
+fn notice(outcome: &Outcome, shown: &str) -> Option<String> {
+    let mut notices = outcome.notices.clone();
+    let failed = outcome.ending.exit_code() != 0 && HELD_IN.iter().any(|words| shown.contains(words));
+    if failed && outcome.sandboxed == Sandboxed::Yes {
+        notices.push(
+            "this ran in herm's sandbox: only the workspace, temporary folders and those of \
+             `terminal.sandbox.writable` can be written, and sudo does not work; if that is the reason, tell \
+             the user, who can change `terminal.sandbox`"
+                .into(),
+        );
+    }
+    (!notices.is_empty()).then(|| notices.join("; "))
 }
 
 fn nothing(outcome: &Outcome) -> Excerpt {

@@ -70,10 +70,10 @@ fn tool() -> Terminal {
 }
 
 #[tokio::test]
-async fn a_plain_result_has_three_fields() {
+async fn a_plain_result_has_three_fields_and_says_that_nothing_holds_it_in() {
     let (result, _) = Bench::new().run(json!({"command": "echo ok; echo err >&2"})).await;
     assert_eq!(result.status, ToolStatus::Succeeded);
-    assert_eq!(result.shown, r#"{"output":"ok\nerr\n","exit_code":0,"error":null}"#);
+    assert_eq!(result.shown, r#"{"output":"ok\nerr\n","exit_code":0,"error":null,"sandbox":"off"}"#);
     assert_eq!(result.full, None);
 }
 
@@ -103,7 +103,7 @@ async fn a_timeout_says_so_and_keeps_the_output() {
     assert_eq!(result.status, ToolStatus::Failed);
     assert_eq!(
         shown,
-        json!({"output": "so far\n", "exit_code": 124, "error": "stopped after its timeout of 1 s"})
+        json!({"output": "so far\n", "exit_code": 124, "error": "stopped after its timeout of 1 s", "sandbox": "off"})
     );
 }
 
@@ -120,7 +120,9 @@ async fn an_interrupt_keeps_the_output_so_far() {
     let arguments = json!({"command": "echo begun; sleep 300"});
     let (result, ()) = tokio::join!(bench.run(arguments), interrupt);
     assert_eq!(result.0.status, ToolStatus::Interrupted);
-    assert_eq!(result.1, json!({"output": "begun\n", "exit_code": 130, "error": "stopped by an interrupt"}));
+    let expected =
+        json!({"output": "begun\n", "exit_code": 130, "error": "stopped by an interrupt", "sandbox": "off"});
+    assert_eq!(result.1, expected);
 }
 
 #[tokio::test]
@@ -167,6 +169,42 @@ async fn a_session_whose_directory_is_gone_goes_on_in_what_is_left_of_it() {
     assert_eq!(result.status, ToolStatus::Succeeded);
     assert_eq!(shown["output"], json!(format!("alive\n{}\n", left.display())));
     assert!(shown["notice"].as_str().unwrap().contains("is gone"));
+}
+
+#[tokio::test]
+async fn directory_and_variables_stay_and_a_deleted_directory_is_told() {
+    let bench = Bench::new();
+    let states = bench.folder.path().join("states");
+    let tool = Terminal::new(Arc::new(Local::default().keeping(states)));
+    let run = async |command: &str| {
+        let result = tool.run(&json!({ "command": command }), &bench.context).await;
+        fs::remove_dir_all(&bench.context.spool).unwrap();
+        serde_json::from_str::<Value>(&result.shown).unwrap()
+    };
+    let here = bench.context.cwd.display();
+    assert_eq!(run("mkdir d && cd d && export A=1 && pwd").await["output"], json!(format!("{here}/d\n")));
+    assert_eq!(run("echo $A; rm -rf ../d").await["output"], "1\n");
+    let third = run("echo alive").await;
+    assert_eq!((&third["output"], &third["exit_code"]), (&json!("alive\n"), &json!(0)));
+    assert!(third["notice"].as_str().unwrap().contains("is gone"), "{third}");
+}
+
+#[tokio::test]
+async fn an_environment_that_is_out_of_reach_is_told_as_what_it_is() {
+    let bench = Bench::new();
+    let settings = crate::environments::ssh::SshSettings {
+        port: Some(1),
+        options: vec!["ConnectTimeout=2".into()],
+        ..crate::environments::ssh::SshSettings::to("127.0.0.1")
+    };
+    let folder = bench.folder.path().join("ssh");
+    let ssh = crate::environments::ssh::Ssh::new(settings, Default::default(), bench.folder.path(), folder);
+    let tool = Terminal::new(Arc::new(ssh.unwrap()));
+    let result = tool.run(&json!({"command": "echo ran"}), &bench.context).await;
+    let shown: Value = serde_json::from_str(&result.shown).unwrap();
+    assert_eq!((result.status, &shown["exit_code"]), (ToolStatus::Failed, &json!(-1)));
+    let error = shown["error"].as_str().unwrap();
+    assert!(error.contains("nothing was run") && error.contains("not the command's fault"), "{error}");
 }
 
 #[tokio::test]
