@@ -79,19 +79,24 @@ impl Spec<'_> {
 
     /// What the engine is given.
     pub fn body(&self) -> Value {
-        let mut body = self.bare();
-        body["Labels"] = json!({
+        let labels = json!({
             LABEL_HOME: self.home.to_string_lossy(),
             LABEL_SESSION: self.session,
             LABEL_SPEC: self.digest(),
         });
+        let mut body = self.bare();
+        if let Value::Object(fields) = &mut body {
+            fields.insert("Labels".into(), labels);
+        }
         body
     }
 
     fn bare(&self) -> Value {
         let settings = self.settings;
         let memory = settings.memory_mib.saturating_mul(1 << 20);
-        let mut host = json!({
+        // Who runs the engine without privileges stays who they are within.
+        let keep_id = self.rootless && settings.user == User::Host;
+        let host = json!({
             "ReadonlyRootfs": true,
             "CapDrop": ["ALL"],
             "SecurityOpt": ["no-new-privileges"],
@@ -108,11 +113,8 @@ impl Spec<'_> {
             },
             "Binds": self.binds(),
             "Ulimits": self.ulimits(),
-            "LogConfig": {},
+            "UsernsMode": if keep_id { "keep-id" } else { "" },
         });
-        if self.rootless && settings.user == User::Host {
-            host["UsernsMode"] = "keep-id".into();
-        }
         json!({
             "Image": settings.image,
             "Entrypoint": ["/bin/sh", "-c", IDLE],
