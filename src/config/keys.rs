@@ -145,6 +145,62 @@ keys! {
         "Directory that sessions begin in; relative to where herm is started.";
     ENV_PASSTHROUGH "terminal.env_passthrough" Kind::List, "[]", "HERM_ENV_PASSTHROUGH",
         "Variables that look like secrets and are given to command lines all the same.";
+    TERMINAL_BACKEND "terminal.backend" Kind::Choice(&["local", "container", "ssh", "singularity", "modal", "daytona", "vercel"]), "local", "HERM_TERMINAL_BACKEND",
+        "Where command lines run: on this machine, in a container of Docker or Podman, on another machine, or in a container of Apptainer. The last three are not built yet.";
+    SANDBOX_MODE "terminal.sandbox.mode" Kind::Choice(&["auto", "off", "require"]), "auto", "HERM_TERMINAL_SANDBOX",
+        "Whether command lines on this machine are held in by the kernel (Landlock, seccomp): where it can (`auto`), never, or always, so that nothing runs where it cannot. Held in, they write only to the workspace, temporary folders and `terminal.sandbox.writable`; `sudo` does not work.";
+    SANDBOX_NETWORK "terminal.sandbox.network" Kind::Choice(&["allow", "deny"]), "allow", "HERM_TERMINAL_SANDBOX_NETWORK",
+        "Whether command lines that are held in may use the network.";
+    SANDBOX_WRITABLE "terminal.sandbox.writable" Kind::List, "['~/.cache', '~/.cargo', '~/.rustup', '~/.npm', '~/.local/share', '~/go', '~/.gradle', '~/.m2']", "HERM_TERMINAL_SANDBOX_WRITABLE",
+        "Folders and files that command lines that are held in may write besides; the caches of build tools. One that does not exist is passed over.";
+    CONTAINER_ENGINE "terminal.container.engine" Kind::Text, "auto", "HERM_CONTAINER_ENGINE",
+        "Socket of the container engine. `auto`: that of `DOCKER_HOST` or `CONTAINER_HOST`, else the usual ones of Docker and Podman.";
+    CONTAINER_IMAGE "terminal.container.image" Kind::Text, "'docker.io/library/debian:stable-slim'", "HERM_CONTAINER_IMAGE",
+        "Image of the containers; fetched if it is not there. It needs `/bin/sh`.";
+    CONTAINER_NETWORK "terminal.container.network" Kind::Choice(&["none", "bridge"]), "bridge", "HERM_CONTAINER_NETWORK",
+        "Whether a container reaches the network.";
+    CONTAINER_MEMORY "terminal.container.memory_mib" Kind::Integer { min: 16, max: 16_777_216 }, "5120", "HERM_CONTAINER_MEMORY_MIB",
+        "MiB of memory of one container.";
+    CONTAINER_CPUS "terminal.container.cpus" Kind::Number { min: 0.05, max: 4_096.0 }, "1.0", "HERM_CONTAINER_CPUS",
+        "Processors of one container; parts of one count.";
+    CONTAINER_PROCESSES "terminal.container.processes_max" Kind::Integer { min: 8, max: 4_194_304 }, "512", "HERM_CONTAINER_PROCESSES_MAX",
+        "Processes of one container.";
+    CONTAINER_TMP "terminal.container.tmp_mib" Kind::Integer { min: 1, max: 16_777_216 }, "512", "HERM_CONTAINER_TMP_MIB",
+        "MiB of `/tmp` in a container, which lie in memory.";
+    CONTAINER_USER "terminal.container.user" Kind::Choice(&["host", "image", "root", "nobody"]), "host", "HERM_CONTAINER_USER",
+        "Who command lines run as in a container: with the numbers of herm's own user, as the image says, or as one of these.";
+    CONTAINER_VOLUMES "terminal.container.volumes" Kind::List, "[]", "HERM_CONTAINER_VOLUMES",
+        "What of this machine a container sees besides its workspace, as `HOST:CONTAINER` or `HOST:CONTAINER:ro`.";
+    CONTAINER_MOUNT_CWD "terminal.container.mount_cwd" Kind::Bool, "false", "HERM_CONTAINER_MOUNT_CWD",
+        "Whether the directory that a session begins in is its workspace in the container, instead of a folder below `sandboxes` in herm's home.";
+    CONTAINER_FORWARD_ENV "terminal.container.forward_env" Kind::List, "[]", "HERM_CONTAINER_FORWARD_ENV",
+        "Variables of herm's that command lines in a container see.";
+    CONTAINER_ULIMITS "terminal.container.ulimits" Kind::List, "[]", "HERM_CONTAINER_ULIMITS",
+        "Limits of a container, as `nofile=1024:4096`. Empty: herm's own limits of files and processes.";
+    SSH_HOST "terminal.ssh.host" Kind::Text, "''", "HERM_SSH_HOST",
+        "Machine that command lines run on with `terminal.backend: ssh`: a name, an address, or a `Host` of `~/.ssh/config`. It must be known already; nothing is asked.";
+    SSH_USER "terminal.ssh.user" Kind::Text, "''", "HERM_SSH_USER",
+        "User there. Empty: as ssh is configured.";
+    SSH_PORT "terminal.ssh.port" Kind::Integer { min: 0, max: 65_535 }, "0", "HERM_SSH_PORT",
+        "Port there. Zero: as ssh is configured.";
+    SSH_KEY "terminal.ssh.key" Kind::Text, "''", "HERM_SSH_KEY",
+        "File with the private key. Empty: as ssh is configured, or the agent's.";
+    SSH_CWD "terminal.ssh.cwd" Kind::Text, "'~'", "HERM_SSH_CWD",
+        "Directory there that sessions begin in; below the home there unless it is absolute.";
+    SSH_OPTIONS "terminal.ssh.options" Kind::List, "[]", "HERM_SSH_OPTIONS",
+        "More options of ssh, such as `ProxyJump=gate`.";
+    SSH_SYNC "terminal.ssh.sync" Kind::Bool, "true", "HERM_SSH_SYNC",
+        "Whether herm's skills and caches are brought over before command lines, and what changed there is brought back at the end.";
+    SSH_CREDENTIALS "terminal.ssh.credentials" Kind::List, "[]", "HERM_SSH_CREDENTIALS",
+        "Files below herm's home that are brought over too, and never back.";
+    SINGULARITY_PROGRAM "terminal.singularity.program" Kind::Text, "auto", "HERM_SINGULARITY_PROGRAM",
+        "Command of Apptainer or Singularity. `auto`: the first that is installed.";
+    SINGULARITY_IMAGE "terminal.singularity.image" Kind::Text, "'docker://debian:stable-slim'", "HERM_SINGULARITY_IMAGE",
+        "Image for `terminal.backend: singularity`: a file, a folder, or an address.";
+    SINGULARITY_NETWORK "terminal.singularity.network" Kind::Choice(&["allow", "deny"]), "allow", "HERM_SINGULARITY_NETWORK",
+        "Whether command lines there may use the network; to deny it needs privileges on most machines.";
+    SINGULARITY_VOLUMES "terminal.singularity.volumes" Kind::List, "[]", "HERM_SINGULARITY_VOLUMES",
+        "What of this machine is seen there besides the workspace, as `HOST:CONTAINER` or `HOST:CONTAINER:ro`.";
 
     OUTPUT_BYTES "tool_output.max_bytes" Kind::Integer { min: 1_000, max: 10_000_000 }, "50000", "HERM_TOOL_OUTPUT_MAX_BYTES",
         "Bytes of one tool result that the model is shown at most.";

@@ -11,6 +11,12 @@ use super::keys::{self, Key};
 use super::{Home, Secret, Settings, Value};
 use crate::approval::{Mode, Preset};
 use crate::checkpoints;
+use crate::environments::container::{ContainerSettings, User};
+use crate::environments::files::from_home;
+use crate::environments::sandbox::{SandboxMode, SandboxSettings};
+use crate::environments::ssh::SshSettings;
+use crate::environments::table::EnvironmentSettings;
+use crate::environments::{Backend, SingularitySettings};
 use crate::tools::execute_code;
 
 /// The configuration of one start of herm.
@@ -74,12 +80,14 @@ pub struct ModelConfig {
     pub cache_ttl: CacheTtl,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct TerminalConfig {
     pub timeout: Duration,
     /// Relative to where herm is started.
     pub cwd: PathBuf,
     pub env_passthrough: Vec<String>,
+    /// Where command lines run.
+    pub environments: EnvironmentSettings,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,6 +185,7 @@ impl Config {
                 timeout: read.seconds(&keys::TERMINAL_TIMEOUT),
                 cwd: read.text(&keys::TERMINAL_CWD).into(),
                 env_passthrough: read.list(&keys::ENV_PASSTHROUGH),
+                environments: environments(&read),
             },
             tools: ToolsConfig {
                 toolsets: read.tree(&keys::TOOLSETS),
@@ -308,6 +317,61 @@ fn model(read: &Reader<'_>) -> ModelConfig {
     }
 }
 
+fn environments(read: &Reader<'_>) -> EnvironmentSettings {
+    let paths = |key| read.list(key).iter().map(|path| from_home(path)).collect();
+    let allows = |key| read.text(key) == "allow";
+    EnvironmentSettings {
+        backend: Backend::of(&read.text(&keys::TERMINAL_BACKEND)).unwrap_or(Backend::Local),
+        sandbox: SandboxSettings {
+            mode: match read.text(&keys::SANDBOX_MODE).as_str() {
+                "off" => SandboxMode::Off,
+                "require" => SandboxMode::Require,
+                _ => SandboxMode::Auto,
+            },
+            network: allows(&keys::SANDBOX_NETWORK),
+            writable: paths(&keys::SANDBOX_WRITABLE),
+        },
+        container: ContainerSettings {
+            engine: read.text(&keys::CONTAINER_ENGINE),
+            image: read.text(&keys::CONTAINER_IMAGE),
+            network: read.text(&keys::CONTAINER_NETWORK) == "bridge",
+            memory_mib: read.integer(&keys::CONTAINER_MEMORY),
+            cpus: read.number(&keys::CONTAINER_CPUS),
+            processes_max: read.integer(&keys::CONTAINER_PROCESSES),
+            tmp_mib: read.integer(&keys::CONTAINER_TMP),
+            user: match read.text(&keys::CONTAINER_USER).as_str() {
+                "image" => User::Image,
+                "root" => User::Numbers { uid: 0, gid: 0 },
+                "nobody" => User::Numbers { uid: 65_534, gid: 65_534 },
+                _ => User::Host,
+            },
+            volumes: read.list(&keys::CONTAINER_VOLUMES),
+            mount_cwd: read.yes(&keys::CONTAINER_MOUNT_CWD),
+            forward_env: read.list(&keys::CONTAINER_FORWARD_ENV),
+            ulimits: read.list(&keys::CONTAINER_ULIMITS),
+        },
+        ssh: SshSettings {
+            host: read.text(&keys::SSH_HOST),
+            user: read.some_text(&keys::SSH_USER),
+            port: u16::try_from(read.integer(&keys::SSH_PORT)).ok().filter(|port| *port > 0),
+            key: read.some_text(&keys::SSH_KEY).map(|path| from_home(&path)),
+            cwd: read.text(&keys::SSH_CWD),
+            options: read.list(&keys::SSH_OPTIONS),
+            sync: read.yes(&keys::SSH_SYNC),
+            credentials: read.list(&keys::SSH_CREDENTIALS),
+        },
+        singularity: SingularitySettings {
+            program: read
+                .some_text(&keys::SINGULARITY_PROGRAM)
+                .filter(|name| name != "auto")
+                .map(PathBuf::from),
+            image: read.text(&keys::SINGULARITY_IMAGE),
+            network: allows(&keys::SINGULARITY_NETWORK),
+            volumes: read.list(&keys::SINGULARITY_VOLUMES),
+        },
+    }
+}
+
 fn guardrails(read: &Reader<'_>) -> GuardrailPolicy {
     GuardrailPolicy {
         warnings: read.yes(&keys::GUARD_WARN),
@@ -366,6 +430,14 @@ impl Reader<'_> {
 
     fn seconds(&self, key: &Key) -> Duration {
         Duration::from_secs(self.integer(key))
+    }
+
+    fn number(&self, key: &Key) -> f64 {
+        match self.0.value(key) {
+            Value::Number(number) => number,
+            Value::Integer(number) => number as f64,
+            _ => 0.0,
+        }
     }
 
     /// A share as whole percent; the bounds of the row keep it below 100.

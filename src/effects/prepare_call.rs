@@ -56,6 +56,7 @@ pub fn run(call: CallRef, approved: bool, state: &SessionState, run: Run) -> Tas
 
 pub(super) async fn look(sight: &Sight, run: &Run) -> Result<Prepared, herm_replay::log::Error> {
     let (asked, ports) = (&sight.asked, &run.ports);
+    let cwd = ports.services.stands(run.session, &sight.cwd).unwrap_or_else(|| sight.cwd.clone());
     let invalid = |why: &str| Ok(Prepared::Invalid { shown: notices::skipped(why) });
     let Some(tool) = ports.tools.iter().find(|tool| tool.facts().name == asked.name) else {
         return invalid(&format!("The tool `{}` is not available any more.", asked.name));
@@ -68,7 +69,7 @@ pub(super) async fn look(sight: &Sight, run: &Run) -> Result<Prepared, herm_repl
         session: run.session.to_string(),
         tool: &asked.name,
         arguments: &value,
-        cwd: &sight.cwd,
+        cwd: &cwd,
         caller: sight.caller,
     };
     let value = match ports.hooks.before(&about).await {
@@ -91,7 +92,7 @@ pub(super) async fn look(sight: &Sight, run: &Run) -> Result<Prepared, herm_repl
     }
     let subject = (ports.redact)(&subject(&meant.arguments));
     let scene = sight.policy.as_ref().map_or(Scene::Terminal, |policy| policy.scene);
-    let question = match (ports.judge)(&meant.name, &meant.arguments, &sight.cwd, scene) {
+    let question = match (ports.judge)(&meant.name, &meant.arguments, &cwd, scene) {
         Verdict::Allow => return Ok(allowed),
         // Its text is far too long for an event, and where it was kept is for the model.
         Verdict::Block { rule: TOO_LARGE, shown } => return invalid(&shown),

@@ -12,7 +12,7 @@ use herm_schema::{CallRef, StreamPos, Text};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::{Outcome, Run, Task, checkpoint, spool};
+use super::{Outcome, Run, Task, checkpoint, services, spool};
 use crate::hooks::{self, Caller};
 use crate::tools::{Picture, Recovered, Tool, ToolContext, ToolResult};
 
@@ -131,16 +131,19 @@ async fn outcome(
     Found::Result(tool.run(arguments, context).await)
 }
 
-fn context(run: &Run, call: CallRef, cwd: PathBuf) -> ToolContext {
+fn context(run: &Run, call: CallRef, opened_in: PathBuf) -> ToolContext {
     let spool = spool::of_call(&run.ports.home, run.session, call);
+    let services = services::of(run);
+    let stands = services.stands(run.session, &opened_in).filter(|stands| stands.is_dir());
     ToolContext {
         session: run.session,
         call,
-        cwd,
+        cwd: stands.unwrap_or_else(|| opened_in.clone()),
+        opened_in,
         spool,
         home: run.ports.home.clone(),
         cancel: run.cancel.clone(),
-        services: super::services::of(run),
+        services,
         limits: run.ports.limits,
     }
 }

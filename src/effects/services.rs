@@ -1,6 +1,7 @@
 //! What tools may ask of herm, for one call: everything that all calls may ask, and the models, whose
 //! answers are recorded in the stream of the call's session.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use herm_replay::log::Log;
@@ -27,6 +28,10 @@ impl Services for WithModels {
 
     fn search_sessions(&self, session: SessionId, arguments: &serde_json::Value) -> serde_json::Value {
         self.0.ports.services.search_sessions(session, arguments)
+    }
+
+    fn stands(&self, session: SessionId, opened_in: &Path) -> Option<PathBuf> {
+        self.0.ports.services.stands(session, opened_in)
     }
 
     fn redacted(&self, text: &str) -> String {

@@ -11,6 +11,7 @@ use super::{Exit, Failure, Out, Start, engine};
 use crate::config::{Home, Loaded};
 use crate::providers::resolve;
 
+mod environment;
 mod machine;
 mod records;
 
@@ -95,6 +96,7 @@ fn checks<'a>(home: &'a Home, loaded: &'a Result<Loaded, Failure>) -> Vec<Check<
         Check::new("lock", || records::lock(home)),
         Check::new("log", || records::log(home)),
         Check::new("model", || model(loaded)),
+        Check::new("commands", || environment::commands(home, loaded)),
         Check::new("terminal", machine::terminal),
         Check::new("editor", machine::editor),
     ]

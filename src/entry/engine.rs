@@ -19,6 +19,7 @@ use crate::checkpoints::Checkpoints;
 use crate::config::{Home, Loaded, Redactor, Secret};
 use crate::context::{Plain, Prompt};
 use crate::effects::profile_stream;
+use crate::environments::{Environments, VariablePolicy};
 use crate::hooks::Hooks;
 use crate::platforms::Platform;
 use crate::providers::catalog::Catalogue;
@@ -58,6 +59,8 @@ pub struct Engine {
     pub grants: Arc<Grants>,
     pub checkpoints: Option<Arc<Checkpoints>>,
     pub processes: Arc<Processes>,
+    /// Where the command lines of sessions run; whoever ends a session closes its environment.
+    pub environments: Arc<Environments>,
     /// Why this model is called.
     pub why: String,
     /// What is configured and cannot be had; worth a word, and no more.
@@ -76,11 +79,13 @@ impl Engine {
         let log: Arc<dyn Log> = Arc::new(SegmentLog::open(options)?);
         let views = Arc::new(Views::open(Arc::clone(&log), &loaded.home.index_dir()));
         let Models { table, policy, why, problems } = models(loaded, &log, &views).await?;
-        let Toolbox { tools, processes } = toolbox::toolbox(loaded)?;
+        let Toolbox { tools, processes, environments } = toolbox::toolbox(loaded, environments(loaded)?)?;
         processes.adopt();
-        let ports = ports(loaded, &log, &views, Arc::clone(&table), (tools, front))?;
+        let ports =
+            ports(loaded, &log, &views, Arc::clone(&table), (tools, Arc::clone(&environments), front))?;
         let checkpoints = ports.checkpoints.clone();
         let grants = Arc::clone(&ports.grants);
+        environments.begin();
         let sessions = Sessions::new(Arc::new(ports));
         Ok(Self {
             log,
@@ -90,6 +95,7 @@ impl Engine {
             grants,
             checkpoints,
             processes,
+            environments,
             policy,
             why,
             problems,
@@ -169,12 +175,23 @@ pub fn key(loaded: &Loaded, name: &str) -> Option<Secret> {
     configured.or_else(|| loaded.environment.get(name).map(Secret::new))
 }
 
+/// Where command lines run.
+pub fn environments(loaded: &Loaded) -> Result<Arc<Environments>, Failure> {
+    let terminal = &loaded.config.terminal;
+    let remove = loaded.environment.dotenv().map(|(name, _)| name.to_owned()).collect();
+    let policy = VariablePolicy { remove, passthrough: terminal.env_passthrough.clone() };
+    // What runs elsewhere or with fewer rights is carried there by herm itself.
+    let herm = std::env::current_exe()?;
+    let settings = terminal.environments.clone();
+    Ok(Arc::new(Environments::new(settings, policy, loaded.home.root(), herm)))
+}
+
 fn ports(
     loaded: &Loaded,
     log: &Arc<dyn Log>,
     views: &Arc<Views>,
     models: Arc<ModelTable>,
-    (tools, front): (Tools, Front),
+    (tools, environments, front): (Tools, Arc<Environments>, Front),
 ) -> Result<Ports, Failure> {
     let config = &loaded.config;
     let hooks = Hooks::of(&config.hooks)
@@ -190,6 +207,7 @@ fn ports(
         services: Arc::new(Surroundings {
             views: Arc::clone(views),
             ask: front.ask,
+            environments,
             redactor: redactor.clone(),
         }),
         limits: OutputLimits {
@@ -317,6 +335,7 @@ struct Surroundings {
     views: Arc<Views>,
     ask: Arc<dyn Clarify>,
     redactor: Redactor,
+    environments: Arc<Environments>,
 }
 
 impl Services for Surroundings {
@@ -340,6 +359,10 @@ impl Services for Surroundings {
         choices: &'a [String],
     ) -> BoxFuture<'a, Option<String>> {
         self.ask.ask(question, choices)
+    }
+
+    fn stands(&self, session: SessionId, opened_in: &Path) -> Option<std::path::PathBuf> {
+        self.environments.cwd(&session.to_string(), opened_in)
     }
 }
 

@@ -19,6 +19,7 @@ mod exit;
 mod explain;
 mod export;
 mod failure;
+mod inner;
 mod log;
 mod model;
 mod model_table;
@@ -45,6 +46,9 @@ use clap::Parser;
 
 /// The whole program: reads the command line, does it, says how it went.
 pub fn main() -> ExitCode {
+    if let Some(exit) = inner::run() {
+        return exit;
+    }
     let cli = match cli::Cli::try_parse() {
         Ok(cli) => cli,
         // Help and version come this way too, and are no errors.

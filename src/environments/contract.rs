@@ -186,8 +186,9 @@ async fn a_directory_that_is_gone(place: &Place<'_>) {
 async fn two_at_once(place: &Place<'_>) {
     let session = "at-once";
     let long = "x".repeat(20_000);
-    let line =
-        |n: usize| format!("cd {}; export N={n} LONG{n}={long}", if n % 2 == 0 { "/" } else { "/tmp" });
+    let line = |n: usize| {
+        format!("cd {}; export N={n} LONG{n}={long}", if n.is_multiple_of(2) { "/" } else { "/tmp" })
+    };
     let executions: Vec<Execution> = (0..6).map(|n| place.of(session, &line(n))).collect();
     let cancel = CancellationToken::new();
     let runs = executions.iter().map(|execution| place.environment.execute(execution, &cancel));
@@ -197,7 +198,7 @@ async fn two_at_once(place: &Place<'_>) {
     let shown = place.said(session, "pwd; echo $N; eval \"echo \\${#LONG$N}\"").await;
     let lines: Vec<&str> = shown.lines().collect();
     let n: usize = lines[1].parse().unwrap();
-    assert_eq!((lines[0], lines[2]), (if n % 2 == 0 { "/" } else { "/tmp" }, "20000"));
+    assert_eq!((lines[0], lines[2]), (if n.is_multiple_of(2) { "/" } else { "/tmp" }, "20000"));
 }
 
 async fn a_child_in_the_background(place: &Place<'_>) {

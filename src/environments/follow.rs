@@ -54,10 +54,22 @@ pub trait Reach: Send + Sync {
     fn signal<'a>(&'a self, group: i32, signal: Option<&'static str>) -> BoxFuture<'a, Option<bool>>;
 }
 
-/// The command line that [`Reach::signal`] comes to over there. Succeeds if there was somebody.
+/// What [`signal_line`] ends with where there is nobody. Any other failure is that of the place.
+const NOBODY: i32 = 77;
+
+/// The command line that [`Reach::signal`] comes to over there.
 pub fn signal_line(group: i32, signal: Option<&str>) -> String {
-    let signal = signal.unwrap_or("0");
-    format!("kill -{signal} -- -{group} 2>/dev/null || kill -{signal} {group} 2>/dev/null")
+    let kill = format!("kill -{}", signal.unwrap_or("0"));
+    format!("{kill} -- -{group} 2>/dev/null || {kill} {group} 2>/dev/null || exit {NOBODY}")
+}
+
+/// What the exit status of [`signal_line`] says.
+pub fn was_there(status: Option<i32>) -> Option<bool> {
+    match status {
+        Some(0) => Some(true),
+        Some(NOBODY) => Some(false),
+        _ => None,
+    }
 }
 
 /// Runs `launch` to its end and says what became of the command. `input` is what it reads.

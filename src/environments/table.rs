@@ -7,11 +7,15 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use super::container::{Container, ContainerSettings, Host};
 use super::sandbox::{Sandbox, SandboxSettings};
 use super::ssh::{Ssh, SshSettings};
 use super::{Environment, Error, Local, Singularity, SingularitySettings, VariablePolicy};
+
+/// How long the directory and the variables of a session are kept after its last command line.
+const STATE_AGE_MAX: Duration = Duration::from_secs(30 * 86_400);
 
 /// Where command lines run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,17 +102,18 @@ impl Environments {
     }
 
     /// Does in the background what is to be done before the first command line: removes what a herm
-    /// that was killed left running.
+    /// that was killed left running, and the state of sessions that nobody has gone on with for long.
     pub fn begin(&self) {
-        if let Choice::Configured(configured) = &self.choice
-            && configured.settings.backend == Backend::Container
-        {
+        let Choice::Configured(configured) = &self.choice else { return };
+        if configured.settings.backend == Backend::Container {
             let host = Arc::clone(&configured.host);
             tokio::spawn(async move {
                 // Whoever runs a command line will hear that there is no engine.
                 let _ = host.engine().await;
             });
         }
+        let states = configured.sandboxes().join(Local::NAME);
+        tokio::task::spawn_blocking(move || forget(&states, STATE_AGE_MAX));
     }
 
     /// The environment of a session, which was opened in `cwd` on this machine.
@@ -204,6 +209,17 @@ impl Configured {
     }
 }
 
+/// Removes folders of `states` in which nothing was changed for so long.
+fn forget(states: &Path, age_max: Duration) {
+    for entry in std::fs::read_dir(states).into_iter().flatten().flatten() {
+        let changed = entry.metadata().and_then(|meta| meta.modified());
+        if changed.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > age_max)) {
+            // What cannot be removed now goes the next time.
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
 /// The rows that are there and do nothing yet.
 pub fn not_built(backend: Backend) -> Error {
     let built: Vec<String> = Backend::ALL
@@ -263,6 +279,19 @@ mod tests {
             let is_one_machine = matches!(backend, Backend::Local | Backend::Ssh);
             assert_eq!(Arc::ptr_eq(&first, &other), is_one_machine, "{backend:?}");
         }
+    }
+
+    #[test]
+    fn the_state_of_old_sessions_is_forgotten_and_no_other() {
+        let scratch = tempfile::tempdir().unwrap();
+        let day = Duration::from_secs(86_400);
+        for (name, age) in [("old", 31), ("young", 29)] {
+            std::fs::create_dir(scratch.path().join(name)).unwrap();
+            let folder = std::fs::File::open(scratch.path().join(name)).unwrap();
+            folder.set_modified(std::time::SystemTime::now() - day * age).unwrap();
+        }
+        forget(scratch.path(), STATE_AGE_MAX);
+        assert!(!scratch.path().join("old").exists() && scratch.path().join("young").exists());
     }
 
     #[test]

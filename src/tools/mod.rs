@@ -36,7 +36,7 @@ mod write_file;
 #[cfg(test)]
 mod testing;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use herm_replay::log::Log;
@@ -64,8 +64,10 @@ pub use write_file::WriteFile;
 pub struct ToolContext {
     pub session: SessionId,
     pub call: CallRef,
-    /// Working directory of the session, absolute.
+    /// Where the session stands on this machine, absolute: where its last command line ended.
     pub cwd: PathBuf,
+    /// Where the session was opened, absolute; names its environment.
+    pub opened_in: PathBuf,
     /// Folder of this call alone, kept until its outcome is recorded; survives this process.
     /// It does not exist yet.
     pub spool: PathBuf,
@@ -97,6 +99,13 @@ pub trait Services: Send + Sync {
         question: &'a str,
         choices: &'a [String],
     ) -> BoxFuture<'a, Option<String>>;
+
+    /// Where the command lines of a session stand now, in the file system of its environment; `None`
+    /// before the first. Approval judges a command line by it.
+    fn stands(&self, session: SessionId, opened_in: &Path) -> Option<PathBuf> {
+        let _ = (session, opened_in);
+        None
+    }
 
     /// Runs a tool for a program that the model wrote, by the same rules as for the model itself: what it
     /// would be given. `nth` counts the calls of the program, and `spool` is this one's alone.

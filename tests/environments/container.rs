@@ -21,7 +21,7 @@ fn settings(podman: &Podman) -> ContainerSettings {
         volumes: vec![],
         mount_cwd: false,
         forward_env: vec![],
-        ulimits: vec!["nofile=1024:1024".into(), "nproc=1024:1024".into()],
+        ulimits: vec![],
     }
 }
 

@@ -11,6 +11,11 @@ use herm::environments::{
 #[path = "../../src/environments/contract.rs"]
 mod contract;
 
+#[path = "../binary/stage.rs"]
+#[allow(dead_code, reason = "it is another test's too")]
+mod stage;
+
+mod chat;
 mod container;
 mod podman;
 mod sandbox;

@@ -110,6 +110,9 @@ impl Talk<'_> {
         }
         self.handle.send(Command::End(EndReason::Replaced), None).await?;
         self.engine.sessions.release(self.handle.id());
+        if let Err(error) = self.engine.environments.close(&self.handle.id().to_string()).await {
+            view.show(&Happening::Notice(error.to_string()))?;
+        }
         let cwd = state.opened.map(|opened| opened.cwd).unwrap_or_default();
         let opened = engine::opened(std::path::Path::new(&cwd));
         self.handle = self.engine.sessions.open(opened, self.engine.policy.clone()).await?;

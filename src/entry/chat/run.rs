@@ -62,19 +62,9 @@ async fn converse(prepared: &Prepared) -> Result<Exit, Failure> {
     if prepared.question.is_none() {
         talk.attach(files::keep(&*engine.log, &prepared.files)?);
     }
-    let exit = match &prepared.question {
-        Some(question) => {
-            let mut view = view(prepared, Output::Plain);
-            talk.warn(&mut view)?;
-            let attachments = files::keep(&*engine.log, &prepared.files)?;
-            talk.answer_one(question, attachments, &mut view).await?
-        }
-        None if attended => interactive(&mut talk, prepared).await?,
-        None => {
-            let inputs = editor::plain(std::io::BufReader::new(std::io::stdin()))?;
-            talk.converse(inputs, true, &mut view(prepared, Output::Plain)).await?
-        }
-    };
+    let exit = said(&mut talk, prepared, attended).await;
+    engine.environments.close_all().await;
+    let exit = exit?;
     drop(follower);
     if prepared.question.is_some() && engine.log.tail().last.0 / CATCH_UP_EVENTS != first.0 / CATCH_UP_EVENTS
     {
@@ -82,6 +72,23 @@ async fn converse(prepared: &Prepared) -> Result<Exit, Failure> {
         drop(engine.views.catch_up());
     }
     Ok(exit)
+}
+
+/// All that is said, to the end.
+async fn said(talk: &mut Talk<'_>, prepared: &Prepared, attended: bool) -> Result<Exit, Failure> {
+    match &prepared.question {
+        Some(question) => {
+            let mut view = view(prepared, Output::Plain);
+            talk.warn(&mut view)?;
+            let attachments = files::keep(&*talk.engine.log, &prepared.files)?;
+            talk.answer_one(question, attachments, &mut view).await
+        }
+        None if attended => interactive(talk, prepared).await,
+        None => {
+            let inputs = editor::plain(std::io::BufReader::new(std::io::stdin()))?;
+            talk.converse(inputs, true, &mut view(prepared, Output::Plain)).await
+        }
+    }
 }
 
 async fn interactive(talk: &mut Talk<'_>, prepared: &Prepared) -> Result<Exit, Failure> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::config::Loaded;
 use crate::entry::{Exit, Failure, engine};
-use crate::environments::{Environments, Local, VariablePolicy};
+use crate::environments::Environments;
 use crate::tools::execute_code::ExecuteCode;
 use crate::tools::process::{Process, Processes};
 use crate::tools::registry::fold::{Folding, When};
@@ -17,6 +17,7 @@ use crate::tools::{Tool, Tools, media, table, web};
 pub struct Toolbox {
     pub tools: Tools,
     pub processes: Arc<Processes>,
+    pub environments: Arc<Environments>,
 }
 
 /// Every tool, and who is offered which.
@@ -24,15 +25,14 @@ pub struct Toolbox {
 /// # Errors
 /// The configuration names a toolset, a platform or a vendor that there is not.
 pub fn tools(loaded: &Loaded) -> Result<Tools, Failure> {
-    Ok(toolbox(loaded)?.tools)
+    Ok(toolbox(loaded, engine::environments(loaded)?)?.tools)
 }
 
 /// As [`tools`], with what they share.
 ///
 /// # Errors
 /// As [`tools`].
-pub fn toolbox(loaded: &Loaded) -> Result<Toolbox, Failure> {
-    let environments = environments(loaded);
+pub fn toolbox(loaded: &Loaded, environments: Arc<Environments>) -> Result<Toolbox, Failure> {
     let processes = Arc::new(Processes::new(loaded.home.root().join("processes"), environments.clone()));
     let tools = all(loaded, &environments, &processes)?;
     let sets = sets(loaded, &tools)?;
@@ -43,7 +43,7 @@ pub fn toolbox(loaded: &Loaded) -> Result<Toolbox, Failure> {
         _ => When::Needed,
     };
     let folding = Folding { when, share_percent: config.search_share_percent };
-    Ok(Toolbox { tools: Tools::new(tools, sets, folding), processes })
+    Ok(Toolbox { tools: Tools::new(tools, sets, folding), processes, environments })
 }
 
 /// The toolsets, checked against the tools that there are.
@@ -55,13 +55,6 @@ pub fn sets(loaded: &Loaded, tools: &[Arc<dyn Tool>]) -> Result<Toolsets, Failur
     let names: Vec<String> = tools.iter().map(|tool| tool.facts().name).collect();
     Toolsets::of(&config.toolsets, &config.platforms, &config.disabled, &names)
         .map_err(|error| Failure::new(Exit::Config, error).hint("herm tools list"))
-}
-
-/// Where command lines run.
-fn environments(loaded: &Loaded) -> Arc<Environments> {
-    let remove = loaded.environment.dotenv().map(|(name, _)| name.to_owned()).collect();
-    let policy = VariablePolicy { remove, passthrough: loaded.config.terminal.env_passthrough.clone() };
-    Arc::new(Environments::only(Arc::new(Local::new(policy))))
 }
 
 fn all(

@@ -79,7 +79,7 @@ async fn carry(asked: &Asked) -> Result<i32, EngineError> {
             // More than is kept: the command is ended as a broken pipe would end it here.
             if let Some(group) = Report::parse(&String::from_utf8_lossy(&report)).begun {
                 let words = ["/bin/sh", "-c", &signal_line(group, Some("KILL"))].map(str::to_owned);
-                engine.succeeds(&asked.container, &words).await?;
+                engine.run(&asked.container, &words).await?;
             }
             return Ok(128 + 13);
         }

@@ -161,6 +161,19 @@ impl Engine {
         }
     }
 
+    /// Whether an image is there.
+    ///
+    /// # Errors
+    /// Where the engine does not answer.
+    pub async fn has_image(&self, image: &str) -> Result<bool, EngineError> {
+        let path = format!("/images/{}/json", escaped(image));
+        match self.json(Method::GET, &path, "look at an image", None).await {
+            Ok(_) => Ok(true),
+            Err(EngineError::Refused { status: 404, .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Whether a command runs in it.
     pub async fn is_busy(&self, found: &Found) -> bool {
         for exec in &found.execs {
@@ -283,16 +296,16 @@ impl Engine {
         Ok(code.filter(|_| ended))
     }
 
-    /// Runs a command that says nothing of interest. Whether its status is 0.
+    /// Runs a command that says nothing of interest, and gives its status.
     ///
     /// # Errors
     /// Where the engine refuses, or does not answer.
-    pub async fn succeeds(&self, id: &str, command: &[String]) -> Result<bool, EngineError> {
+    pub async fn run(&self, id: &str, command: &[String]) -> Result<Option<i32>, EngineError> {
         let exec = self.prepare(id, command, &[]).await?;
         let response = self.attach(&exec).await?;
         // Nothing of it is wanted but its end.
         let _ = response.bytes().await;
-        Ok(self.status(&exec).await? == Some(0))
+        self.status(&exec).await
     }
 }
 

@@ -18,7 +18,7 @@ use std::time::Duration;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
-use super::follow::{self, Carrier, Reach, check, signal_line};
+use super::follow::{self, Carrier, Reach, check, signal_line, was_there};
 use super::shell::Told;
 use super::supervisor::Launch;
 use super::{Environment, Error, Execution, Outcome, Recovery, VariablePolicy};
@@ -189,12 +189,12 @@ impl Reach for Inside<'_> {
     fn signal<'a>(&'a self, group: i32, signal: Option<&'static str>) -> BoxFuture<'a, Option<bool>> {
         Box::pin(async move {
             let words = ["/bin/sh", "-c", &signal_line(group, signal)].map(str::to_owned);
-            match self.engine.succeeds(self.id, &words).await {
-                Ok(somebody) => Some(somebody),
+            let status = self.engine.run(self.id, &words).await.ok().flatten();
+            match was_there(status) {
                 // It is so full of processes that nothing can be started in it any more, or worse. It
                 // goes as a whole; what the session wrote is not in it.
-                Err(_) if signal == Some("KILL") => self.engine.remove(self.id).await.ok().map(|()| true),
-                Err(_) => None,
+                None if signal == Some("KILL") => self.engine.remove(self.id).await.ok().map(|()| true),
+                found => found,
             }
         })
     }

@@ -26,7 +26,7 @@ pub struct ContainerSettings {
     pub mount_cwd: bool,
     /// Variables of herm's that command lines see.
     pub forward_env: Vec<String>,
-    /// `NAME=SOFT:HARD`.
+    /// `NAME=SOFT:HARD`; none are herm's own limits of files and processes.
     pub ulimits: Vec<String>,
 }
 
@@ -37,23 +37,10 @@ pub enum User {
     Host,
     /// The image's own.
     Image,
-    /// `UID[:GID]`.
-    Numbers(String),
-}
-
-impl User {
-    /// Reads a setting.
-    pub fn of(text: &str) -> Option<Self> {
-        match text {
-            "host" => Some(Self::Host),
-            "image" => Some(Self::Image),
-            numbers => {
-                let mut parts = numbers.split(':');
-                let sound = parts.clone().count() <= 2 && parts.all(|part| part.parse::<u32>().is_ok());
-                sound.then(|| Self::Numbers(numbers.to_owned()))
-            }
-        }
-    }
+    Numbers {
+        uid: u32,
+        gid: u32,
+    },
 }
 
 /// Labels of our containers.
@@ -92,19 +79,24 @@ impl Spec<'_> {
 
     /// What the engine is given.
     pub fn body(&self) -> Value {
-        let mut body = self.bare();
-        body["Labels"] = json!({
+        let labels = json!({
             LABEL_HOME: self.home.to_string_lossy(),
             LABEL_SESSION: self.session,
             LABEL_SPEC: self.digest(),
         });
+        let mut body = self.bare();
+        if let Value::Object(fields) = &mut body {
+            fields.insert("Labels".into(), labels);
+        }
         body
     }
 
     fn bare(&self) -> Value {
         let settings = self.settings;
         let memory = settings.memory_mib.saturating_mul(1 << 20);
-        let mut host = json!({
+        // Who runs the engine without privileges stays who they are within.
+        let keep_id = self.rootless && settings.user == User::Host;
+        let host = json!({
             "ReadonlyRootfs": true,
             "CapDrop": ["ALL"],
             "SecurityOpt": ["no-new-privileges"],
@@ -120,12 +112,9 @@ impl Spec<'_> {
                 "/run": "rw,nosuid,nodev,noexec,mode=1777,size=16m",
             },
             "Binds": self.binds(),
-            "Ulimits": settings.ulimits.iter().filter_map(|limit| ulimit(limit)).collect::<Vec<_>>(),
-            "LogConfig": {},
+            "Ulimits": self.ulimits(),
+            "UsernsMode": if keep_id { "keep-id" } else { "" },
         });
-        if self.rootless && settings.user == User::Host {
-            host["UsernsMode"] = "keep-id".into();
-        }
         json!({
             "Image": settings.image,
             "Entrypoint": ["/bin/sh", "-c", IDLE],
@@ -139,10 +128,25 @@ impl Spec<'_> {
         })
     }
 
+    /// An engine left to itself asks for more than the machine may allow it to give.
+    fn ulimits(&self) -> Vec<Value> {
+        use rustix::process::{Resource, getrlimit};
+        let configured = &self.settings.ulimits;
+        if !configured.is_empty() {
+            return configured.iter().filter_map(|limit| ulimit(limit)).collect();
+        }
+        let own = |(name, resource)| {
+            let limit = getrlimit(resource);
+            let hard = limit.maximum?;
+            Some(json!({"Name": name, "Soft": limit.current.unwrap_or(hard), "Hard": hard}))
+        };
+        [("nofile", Resource::Nofile), ("nproc", Resource::Nproc)].into_iter().filter_map(own).collect()
+    }
+
     fn user(&self) -> String {
         match &self.settings.user {
             User::Image => String::new(),
-            User::Numbers(numbers) => numbers.clone(),
+            User::Numbers { uid, gid } => format!("{uid}:{gid}"),
             User::Host => {
                 let (uid, gid) = (rustix::process::getuid(), rustix::process::getgid());
                 format!("{}:{}", uid.as_raw(), gid.as_raw())
@@ -178,10 +182,10 @@ impl Spec<'_> {
         for name in ["workspace", "home"] {
             let folder = self.sandbox.join(name);
             std::fs::create_dir_all(&folder)?;
-            if let (User::Numbers(numbers), true) = (&self.settings.user, rustix::process::getuid().is_root())
+            if let (User::Numbers { uid, gid }, true) =
+                (&self.settings.user, rustix::process::getuid().is_root())
             {
-                let mut ids = numbers.split(':').map(|id| id.parse().ok());
-                std::os::unix::fs::chown(&folder, ids.next().flatten(), ids.next().flatten())?;
+                std::os::unix::fs::chown(&folder, Some(*uid), Some(*gid))?;
             }
         }
         Ok(())
@@ -209,7 +213,7 @@ mod tests {
             cpus: 1.5,
             processes_max: 256,
             tmp_mib: 64,
-            user: User::Numbers("1000:1000".into()),
+            user: User::Numbers { uid: 1000, gid: 1000 },
             volumes: vec!["/data:/data:ro".into()],
             mount_cwd: false,
             forward_env: vec![],
@@ -267,7 +271,5 @@ mod tests {
         let settings = ContainerSettings { user: User::Host, ..settings() };
         let body = Spec { rootless: true, ..spec(&settings) }.body();
         assert_eq!(body["HostConfig"]["UsernsMode"], "keep-id");
-        assert_eq!(User::of("1000:x"), None);
-        assert_eq!(User::of("1000"), Some(User::Numbers("1000".into())));
     }
 }

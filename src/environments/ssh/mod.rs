@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::follow::{self, Carrier, Reach, check, signal_line};
+use super::follow::{self, Carrier, Reach, check, signal_line, was_there};
 use super::shell::Told;
 use super::supervisor::Launch;
 use super::{Environment, Error, Execution, Outcome, Recovery, VariablePolicy};
@@ -30,8 +30,6 @@ use sync::Sync;
 /// See [`Carrier::quiet`]; over a network the last words take longer.
 const QUIET: Duration = Duration::from_millis(300);
 const RETRY_HINT: &str = "try again in a minute; if it stays so, tell the user to run `herm doctor`";
-/// What `ssh` itself ends with where it does not get there.
-const CONNECTION_FAILED: i32 = 255;
 /// Where herm keeps its things over there.
 pub const REMOTE_HOME: &str = "~/.herm";
 
@@ -153,13 +151,7 @@ impl Ssh {
 
 impl Reach for Connection {
     fn signal<'a>(&'a self, group: i32, signal: Option<&'static str>) -> BoxFuture<'a, Option<bool>> {
-        Box::pin(async move {
-            match self.status(&signal_line(group, signal)).await {
-                Some(0) => Some(true),
-                Some(status) if status != CONNECTION_FAILED => Some(false),
-                _ => None,
-            }
-        })
+        Box::pin(async move { was_there(self.status(&signal_line(group, signal)).await) })
     }
 }
 

@@ -22,6 +22,8 @@ pub fn command_lines(code: &str) -> Vec<String> {
             }
             // Between the words of a list, and before the next line of one.
             ',' | ' ' | '\n' | '\t' | '\r' => {}
+            // Before a text, as in `r'…'`.
+            'r' | 'R' | 'b' | 'B' | 'f' | 'F' | 'u' | 'U' if matches!(rest.peek(), Some('\'' | '"')) => {}
             _ => close(&mut row, &mut found),
         }
         before = c;

@@ -92,7 +92,8 @@ impl Typed for ExecuteCode {
 
     fn found_out<'a>(&'a self, _: &'a Value, context: &'a ToolContext) -> BoxFuture<'a, Recovered> {
         Box::pin(async move {
-            let Ok(environment) = self.environments.of(&context.session.to_string(), &context.cwd) else {
+            let Ok(environment) = self.environments.of(&context.session.to_string(), &context.opened_in)
+            else {
                 return Recovered::Unknown;
             };
             match environment.recover(&context.spool, &context.cancel).await {
@@ -116,7 +117,8 @@ impl ExecuteCode {
             return Err(format!("the program is longer than the limit of {CODE_BYTES_MAX} bytes"));
         }
         let session = context.session.to_string();
-        let environment = self.environments.of(&session, &context.cwd).map_err(|error| error.to_string())?;
+        let environment =
+            self.environments.of(&session, &context.opened_in).map_err(|error| error.to_string())?;
         if !environment.is_this_machine() {
             return Err(format!(
                 "programs call tools over a socket of this machine, and command lines run in `{}` here: use terminal",
@@ -136,7 +138,8 @@ impl ExecuteCode {
     ) -> Result<ToolResult, String> {
         let server = server::Server::listen(&place.socket(), self.limits.calls_max)
             .map_err(|error| format!("no socket for the program: {error}"))?;
-        let stands = environment.cwd(&context.session.to_string()).unwrap_or_else(|| context.cwd.clone());
+        let stands =
+            environment.cwd(&context.session.to_string()).unwrap_or_else(|| context.opened_in.clone());
         let line = "command -v python3 >/dev/null || { echo 'python3 is not installed here'; exit 127; }; \
                     exec python3 -u \"$HERM_TOOLS_FOLDER/main.py\"";
         let mut execution = Execution::new(line, &stands, &context.spool, self.limits.time_max);

@@ -37,7 +37,7 @@ impl Stage {
             call: context.call,
             command_line: command.into(),
             shown: command.into(),
-            opened_in: context.cwd,
+            opened_in: context.opened_in,
             workdir: None,
             pty: false,
             notify: true,
@@ -126,10 +126,10 @@ async fn a_terminal_is_one_to_the_program() {
 async fn after_a_restart_what_runs_is_followed_and_what_ended_is_told_once() {
     let mut stage = stage();
     let session = stage.place.context.session;
-    let entry = stage.begin("read -r x; exit 5", |start| start);
+    let entry = stage.begin("echo up; read -r x; exit 5", |start| start);
     let name = entry.begun.name.clone();
-    while !entry.output().exists() {
-        tokio::task::yield_now().await;
+    while !std::fs::read_to_string(entry.output()).is_ok_and(|text| text.contains("up")) {
+        tokio::time::sleep(Duration::from_millis(5)).await;
     }
     // Another herm: it knows only what lies on the disk. Nobody listens here, so nobody is told.
     let again = processes(&stage.place);

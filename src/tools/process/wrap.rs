@@ -34,12 +34,14 @@ pub fn command(name: &str, command: &str, pty: bool) -> String {
     )
 }
 
-/// Writes to the standard input of a process.
+/// Writes to the standard input of a process, which may just be beginning.
 pub fn write(name: &str, data: &str) -> String {
     let folder = folder(name);
+    let data = quoted(data);
     format!(
-        "[ -p {folder}/in ] || {{ echo 'its standard input is closed'; exit 3; }}; printf '%s' {} > {folder}/in",
-        quoted(data)
+        "n=0; while [ ! -p {folder}/in ] && [ ! -e {folder}/closed ] && [ $n -lt 50 ]; do sleep 0.1; n=$((n+1)); done\n\
+         [ -p {folder}/in ] || {{ echo 'its standard input is closed'; exit 3; }}\n\
+         printf '%s' {data} > {folder}/in"
     )
 }
 
@@ -47,6 +49,7 @@ pub fn write(name: &str, data: &str) -> String {
 pub fn close(name: &str) -> String {
     let folder = folder(name);
     format!(
-        "kill \"$(cat {folder}/keeper)\" 2>/dev/null && rm -f {folder}/in || {{ echo 'its standard input is closed'; exit 3; }}"
+        "[ -p {folder}/in ] || {{ echo 'its standard input is closed'; exit 3; }}\n\
+         touch {folder}/closed; rm -f {folder}/in; kill \"$(cat {folder}/keeper)\""
     )
 }

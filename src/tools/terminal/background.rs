@@ -18,7 +18,7 @@ pub fn begin(args: Args, processes: &Arc<Processes>, context: &ToolContext) -> T
         call: context.call,
         shown: context.services.redacted(&args.command),
         command_line: args.command,
-        opened_in: context.cwd.clone(),
+        opened_in: context.opened_in.clone(),
         workdir: args.workdir,
         pty: args.pty.unwrap_or(false),
         notify,

@@ -123,7 +123,7 @@ impl Terminal {
 
     async fn run_there(&self, args: Args, context: &ToolContext) -> Result<ToolResult, Error> {
         let session = context.session.to_string();
-        let environment = self.environments.of(&session, &context.cwd)?;
+        let environment = self.environments.of(&session, &context.opened_in)?;
         let timeout = self.timeout(args.timeout);
         let call = context.call;
         let execution = Execution {
@@ -132,7 +132,7 @@ impl Terminal {
             heartbeat: Some(Heartbeat::new(move |elapsed| {
                 tracing::info!(%call, seconds = elapsed.as_secs(), "a command line still runs");
             })),
-            ..Execution::new(args.command, &context.cwd, &context.spool, timeout)
+            ..Execution::new(args.command, &context.opened_in, &context.spool, timeout)
         };
         let outcome = environment.execute(&execution, &context.cancel).await?;
         let told = report::Told { command_line: &execution.command_line, timeout };
@@ -140,7 +140,7 @@ impl Terminal {
     }
 
     async fn find_out(&self, arguments: &Value, context: &ToolContext) -> Recovered {
-        let Ok(environment) = self.environments.of(&context.session.to_string(), &context.cwd) else {
+        let Ok(environment) = self.environments.of(&context.session.to_string(), &context.opened_in) else {
             return Recovered::Unknown;
         };
         match environment.recover(&context.spool, &context.cancel).await {
@@ -186,13 +186,7 @@ impl Tool for Terminal {
     }
 
     fn parameters(&self) -> Value {
-        let mut schema = schemars::schema_for!(Args).to_value();
-        if let Some(object) = schema.as_object_mut() {
-            object.remove("$schema");
-            object.remove("title");
-            object.remove("description");
-        }
-        schema
+        super::typed::schema::<Args>()
     }
 
     fn run<'a>(&'a self, arguments: &'a Value, context: &'a ToolContext) -> BoxFuture<'a, ToolResult> {

@@ -42,6 +42,7 @@ impl Bench {
             session: SessionId::opened(Micros(0), [0; 10]),
             call: CallRef { message: StreamPos(1), index: 0 },
             cwd: folder.path().canonicalize().unwrap(),
+            opened_in: folder.path().canonicalize().unwrap(),
             spool: folder.path().join("spool"),
             home: folder.path().join("home"),
             cancel: CancellationToken::new(),
@@ -214,7 +215,8 @@ async fn bad_arguments_begin_nothing() {
         (json!({}), "missing field `command`"),
         (json!({"command": " "}), "`command` is empty"),
         (json!({"command": "touch x", "timeout": "soon"}), "invalid type"),
-        (json!({"command": "touch x", "background": true}), "unknown field `background`"),
+        (json!({"command": "touch x", "backgrund": true}), "unknown field `backgrund`"),
+        (json!({"command": "touch x", "background": true}), "nothing can be left running here"),
     ] {
         let (result, shown) = bench.run(arguments).await;
         assert_eq!(result.status, ToolStatus::Failed);
@@ -235,12 +237,13 @@ async fn what_ended_during_a_restart_is_recovered_as_if_it_had_been_awaited() {
 }
 
 #[test]
-fn the_schema_offers_exactly_the_foreground_parameters() {
+fn the_schema_offers_the_parameters_of_the_reference() {
     let schema = tool().parameters();
-    let names: Vec<&String> = schema["properties"].as_object().unwrap().keys().collect();
-    assert_eq!(names, ["command", "timeout", "workdir"]);
+    let mut names: Vec<&String> = schema["properties"].as_object().unwrap().keys().collect();
+    names.sort();
+    let all = ["background", "command", "notify_on_complete", "pty", "timeout", "watch_patterns", "workdir"];
+    assert_eq!(names, all);
     assert_eq!(schema["required"], json!(["command"]));
-    assert_eq!(schema["additionalProperties"], json!(false));
 }
 
 #[test]
