@@ -35,7 +35,7 @@ pub use redact::{REDACTED, Redactor};
 pub use secret::Secret;
 pub use settings::{Loaded, Origin, Override, Setting, Settings, load};
 pub use typed::{
-    ApprovalConfig, Config, Display, MakerConfig, ModelConfig, Security, TerminalConfig, ToolOutput, ToolsConfig,
-    WebConfig,
+    ApprovalConfig, Config, Display, MakerConfig, ModelConfig, Security, TerminalConfig, ToolOutput,
+    ToolsConfig, WebConfig,
 };
 pub use value::{Kind, Value};

@@ -168,7 +168,9 @@ impl Config {
                 endpoints: read.tree(&keys::TOOL_ENDPOINTS),
             },
             web: WebConfig {
-                search: read.some_text(&keys::WEB_SEARCH_BACKEND).or_else(|| read.some_text(&keys::WEB_BACKEND)),
+                search: read
+                    .some_text(&keys::WEB_SEARCH_BACKEND)
+                    .or_else(|| read.some_text(&keys::WEB_BACKEND)),
                 extract: read.some_text(&keys::WEB_EXTRACT_BACKEND),
                 extract_chars_max: read.size(&keys::WEB_CHARS),
             },

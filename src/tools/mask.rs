@@ -46,7 +46,8 @@ mod tests {
         let file = format!("token: {TOKEN}\nname: a\n");
         place.write("c.yaml", &file);
         let shown = file.replace(TOKEN, REDACTED);
-        let error = place.fails(&WriteFile, json!({"path": "c.yaml", "content": format!("{shown}more: b\n")}));
+        let error =
+            place.fails(&WriteFile, json!({"path": "c.yaml", "content": format!("{shown}more: b\n")}));
         assert!(error.contains("write the mask over it") && error.contains("`patch`"), "{error}");
         let replace = json!({
             "mode": "replace", "path": "c.yaml", "old_string": format!("token: {TOKEN}"),
@@ -54,7 +55,8 @@ mod tests {
         });
         assert!(place.fails(&Patch, replace).contains("write the mask over it"));
         assert_eq!(place.read("c.yaml"), file);
-        let other = json!({"mode": "replace", "path": "c.yaml", "old_string": "name: a", "new_string": "name: b"});
+        let other =
+            json!({"mode": "replace", "path": "c.yaml", "old_string": "name: a", "new_string": "name: b"});
         place.succeeds(&Patch, other);
         assert!(place.read("c.yaml").contains(TOKEN));
     }

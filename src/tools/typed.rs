@@ -127,7 +127,8 @@ fn terse(schema: Value) -> Value {
         values.retain(|value| !value.is_null());
     }
     if let Some(branches) = object.get("anyOf").and_then(Value::as_array) {
-        let real: Vec<&Value> = branches.iter().filter(|branch| branch.get("type") != Some(&"null".into())).collect();
+        let real: Vec<&Value> =
+            branches.iter().filter(|branch| branch.get("type") != Some(&"null".into())).collect();
         if let [Value::Object(only)] = real.as_slice() {
             let only = only.clone();
             object.shift_remove("anyOf");

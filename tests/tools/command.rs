@@ -41,7 +41,10 @@ fn the_list_says_what_is_missing() {
     let stage = Stage::new();
     assert_eq!(offered(&stage, "cli", "terminal"), (true, String::new()));
     let (is, why) = offered(&stage, "cli", "web_search");
-    assert!(!is && why.contains("BRAVE_SEARCH_API_KEY") && why.contains("herm config set web.backend ddgs"), "{why}");
+    assert!(
+        !is && why.contains("BRAVE_SEARCH_API_KEY") && why.contains("herm config set web.backend ddgs"),
+        "{why}"
+    );
     let (is, why) = offered(&stage, "webhook", "terminal");
     assert!(!is && why.contains("not among the toolsets"), "{why}");
     let run = does(&stage, &["tools", "list"]);
@@ -55,7 +58,10 @@ fn disabling_and_enabling_everywhere() {
     std::fs::write(stage.home().join("config.yaml"), "# mine\nagent:\n  max_turns: 7   # few\n").unwrap();
     does(&stage, &["tools", "disable", "terminal"]);
     does(&stage, &["tools", "disable", "todo"]);
-    assert_eq!(config(&stage), "# mine\nagent:\n  max_turns: 7   # few\n  disabled_toolsets: [\"terminal\", \"todo\"]\n");
+    assert_eq!(
+        config(&stage),
+        "# mine\nagent:\n  max_turns: 7   # few\n  disabled_toolsets: [terminal, todo]\n"
+    );
     for platform in ["cli", "telegram"] {
         assert!(!offered(&stage, platform, "terminal").0);
     }

@@ -21,7 +21,8 @@ fn values_become_what_the_schema_asks_for_and_no_more() {
     let rows = rows.as_array().unwrap();
     let (mut properties, mut given) = (json!({}), String::from("{"));
     for (index, row) in rows.iter().enumerate() {
-        let schema = if row["schema"].is_string() { json!({"type": row["schema"]}) } else { row["schema"].clone() };
+        let schema =
+            if row["schema"].is_string() { json!({"type": row["schema"]}) } else { row["schema"].clone() };
         properties[format!("v{index:03}")] = schema;
         let comma = if index == 0 { "" } else { "," };
         given.push_str(&format!("{comma}\"v{index:03}\":{}", row["given"]));
@@ -54,8 +55,16 @@ fn a_correction_is_told_with_its_place() {
         "items": {"type": "array", "items": {"type": "object", "properties": {"id": {"type": "integer"}}}},
         "limit": {"type": "integer"},
     }});
-    let told = explained(&stage, &schema, r#"{"items": "[{\"id\": \"7\", \"more\": 1}]", "limit": null, "other": "1"}"#);
-    assert_eq!(told["arguments"], json!({"items": [{"id": 7, "more": 1}], "other": "1"}), "what is not known is kept");
+    let told = explained(
+        &stage,
+        &schema,
+        r#"{"items": "[{\"id\": \"7\", \"more\": 1}]", "limit": null, "other": "1"}"#,
+    );
+    assert_eq!(
+        told["arguments"],
+        json!({"items": [{"id": 7, "more": 1}], "other": "1"}),
+        "what is not known is kept"
+    );
     assert_eq!((&told["fits"], &told["error"]), (&json!(true), &Value::Null));
     let corrections = told["corrections"].as_array().unwrap();
     assert_eq!(corrections[0]["path"], "items");
@@ -73,7 +82,10 @@ fn the_tools_own_schemas_are_used_and_their_names_are_known() {
     assert_eq!(told["arguments"], json!({"path": "1.20", "limit": 20}));
     let run = fed(&stage, &["explain", "args", "--tool", "read_file"], r#"{"pth": "x"}"#);
     let told: Value = serde_json::from_str(&run.out).unwrap();
-    assert_eq!(told["error"], "`path`: required (string), but missing; `pth`: unknown argument; did you mean `path`?");
+    assert_eq!(
+        told["error"],
+        "`path`: required (string), but missing; `pth`: unknown argument; did you mean `path`?"
+    );
     let run = fed(&stage, &["explain", "args", "--tool", "read_fil"], "{}");
     assert_eq!(run.exit, 2);
     assert!(run.err.contains("there is no tool `read_fil`; did you mean `read_file`?"), "{run:?}");

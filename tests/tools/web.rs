@@ -30,7 +30,10 @@ fn pages(answer: impl Fn(&str) -> String + Send + 'static) -> (String, Arc<Mutex
 }
 
 fn page(kind: &str, body: &str) -> String {
-    format!("HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len())
+    format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+        body.len()
+    )
 }
 
 /// What the model is shown of a call.
@@ -53,7 +56,8 @@ fn this_machine_is_not_fetched_from_unless_that_is_allowed() {
         _ => page("text/plain", "plain words"),
     });
     let stage = Stage::new();
-    let urls: Vec<String> = ["/list", "/paper.pdf", "/plain"].iter().map(|path| format!("{base}{path}")).collect();
+    let urls: Vec<String> =
+        ["/list", "/paper.pdf", "/plain"].iter().map(|path| format!("{base}{path}")).collect();
     let shown = called(&stage, "web_extract", &json!({"urls": urls}), &[]);
     assert!(shown["error"].as_str().unwrap().contains("this machine"), "{shown}");
     assert!(asked.lock().unwrap().is_empty());
@@ -76,7 +80,7 @@ fn a_long_page_is_cut_and_can_be_read_on() {
     let shown = called(&stage, "web_extract", &arguments, &[("HERM_ALLOW_PRIVATE_URLS", "true")]);
     let result = &shown["results"][0];
     assert_eq!(result["content"].as_str().unwrap().chars().count(), 600);
-    assert_eq!(result["left_out_chars"], 5_000 * 13 - 600);
+    assert_eq!(result["left_out_chars"], 5_000 * 14 - 600);
     let told = shown["full_text"].as_str().unwrap();
     let path = told.split('`').nth(1).unwrap();
     assert!(std::fs::read_to_string(path).unwrap().len() > 60_000, "{told}");
@@ -85,7 +89,8 @@ fn a_long_page_is_cut_and_can_be_read_on() {
 #[test]
 fn a_searcher_of_ones_own_is_asked() {
     let (base, asked) = pages(|_| {
-        let results = json!({"results": [{"title": "A", "url": "https://a.example/", "content": "What it says"}]});
+        let results =
+            json!({"results": [{"title": "A", "url": "https://a.example/", "content": "What it says"}]});
         page("application/json", &results.to_string())
     });
     let stage = Stage::new();
@@ -99,11 +104,15 @@ fn a_searcher_of_ones_own_is_asked() {
 
 #[test]
 fn a_vendor_is_asked_with_its_key_and_its_refusal_is_told() {
-    let (base, _) = pages(|_| "HTTP/1.1 401 No\r\ncontent-length: 9\r\nconnection: close\r\n\r\nwho's it?".into());
+    let (base, _) =
+        pages(|_| "HTTP/1.1 401 No\r\ncontent-length: 9\r\nconnection: close\r\n\r\nwho's it?".into());
     let stage = Stage::new();
     let endpoints = json!({"brave": base}).to_string();
     let variables = [("BRAVE_SEARCH_API_KEY", "brave-key-12345678"), ("HERM_TOOL_ENDPOINTS", &endpoints)];
     let shown = called(&stage, "web_search", &json!({"query": "x"}), &variables);
     let error = shown["error"].as_str().unwrap();
-    assert!(error.starts_with("[TOOL_ERROR] brave: answers 401") && error.contains("key is not accepted"), "{error}");
+    assert!(
+        error.starts_with("[TOOL_ERROR] brave: answers 401") && error.contains("key is not accepted"),
+        "{error}"
+    );
 }

@@ -31,7 +31,9 @@ fn hello_costs_little_in_either_wire_format() {
         assert_eq!(run.exit, 0, "{mode}: {run:?}");
         println!("{mode}: {bytes} bytes");
         assert!(bytes <= HELLO_BYTES_MAX, "{mode}: {bytes} bytes");
-        for tool in ["terminal", "web_search", "web_extract", "vision_analyze", "image_generate", "text_to_speech"] {
+        for tool in
+            ["terminal", "web_search", "web_extract", "vision_analyze", "image_generate", "text_to_speech"]
+        {
             assert!(body.contains(&format!("\"{tool}\"")), "{mode}: {tool} is not offered");
         }
     }

@@ -72,7 +72,8 @@ pub(super) fn spans(text: &str, found: &mut Vec<Range<usize>>) {
             continue;
         }
         let value = value(text, whole.end(), captures.name("quote").map(|quote| quote.as_str()), &place);
-        if let Some(value) = value.filter(|range| text.get(range.clone()).is_some_and(|value| is_secret(&place, value)))
+        if let Some(value) =
+            value.filter(|range| text.get(range.clone()).is_some_and(|value| is_secret(&place, value)))
         {
             from = value.end.max(from);
             found.push(value);
@@ -102,7 +103,8 @@ fn name(text: &str, at: usize, matched: &str) -> Range<usize> {
     }
     // In JSON, the `n` of a line end is no part of the name.
     let slashes = before.get(..start).unwrap_or_default().chars().rev().take_while(|c| *c == '\\').count();
-    let line_end = slashes % 2 == 1 && before.get(start..).is_some_and(|name| name.starts_with(['n', 't', 'r']));
+    let line_end =
+        slashes % 2 == 1 && before.get(start..).is_some_and(|name| name.starts_with(['n', 't', 'r']));
     start + usize::from(line_end)..at + name_tail(matched).len()
 }
 
@@ -148,12 +150,16 @@ fn scheme(line: &str) -> usize {
 }
 
 fn is_end(c: char, place: &Place<'_>) -> bool {
-    c.is_whitespace() || "\"'`\\,;&<>|#".contains(c) || (place.query && c == '#') || (!place.capitals && ")]}".contains(c))
+    c.is_whitespace()
+        || "\"'`\\,;&<>|#".contains(c)
+        || (place.query && c == '#')
+        || (!place.capitals && ")]}".contains(c))
 }
 
 impl Place<'_> {
     fn is_header(&self) -> bool {
-        self.colon && matches!(self.name.to_ascii_lowercase().as_str(), "authorization" | "proxy-authorization")
+        self.colon
+            && matches!(self.name.to_ascii_lowercase().as_str(), "authorization" | "proxy-authorization")
     }
 
     /// What the name says of its value; `None` if nothing.
@@ -165,7 +171,10 @@ impl Place<'_> {
         if PLAIN_LAST.contains(&last) || has("public") || has("max") || has("min") {
             return None;
         }
-        if ["password", "passwd", "passphrase", "pwd", "passwort"].iter().any(|word| last.ends_with(word) || has(word)) {
+        if ["password", "passwd", "passphrase", "pwd", "passwort"]
+            .iter()
+            .any(|word| last.ends_with(word) || has(word))
+        {
             return Some(Name::Password);
         }
         let strong = ["token", "secret", "apikey", "authorization", "secretkey", "accesstoken", "authtoken"];
@@ -174,7 +183,10 @@ impl Place<'_> {
         if strong.iter().any(|word| has(word) || last.ends_with(word))
             || key.iter().any(|(a, b)| pair(a, b))
             || plural.iter().any(|word| has(word))
-            || matches!(self.name.to_ascii_lowercase().as_str(), "x-amz-signature" | "x-goog-signature" | "set-cookie")
+            || matches!(
+                self.name.to_ascii_lowercase().as_str(),
+                "x-amz-signature" | "x-goog-signature" | "set-cookie"
+            )
         {
             return Some(Name::Surely);
         }
@@ -183,17 +195,71 @@ impl Place<'_> {
         }
         let weak = ["key", "keys", "auth", "pat", "pass", "tokens", "pin"];
         let in_query = ["sig", "signature", "code"];
-        (weak.contains(&last) || (self.query && in_query.contains(&last)) || last == "cookie").then_some(Name::Perhaps)
+        (weak.contains(&last) || (self.query && in_query.contains(&last)) || last == "cookie")
+            .then_some(Name::Perhaps)
     }
 }
 
 /// Last words of a name that say that the value is a place, a number, a kind.
 const PLAIN_LAST: &[&str] = &[
-    "file", "path", "dir", "url", "uri", "host", "port", "sock", "id", "ids", "name", "names", "region", "type",
-    "count", "limit", "endpoint", "length", "size", "expires", "expiry", "expiration", "ttl", "label", "hint",
-    "field", "env", "var", "variable", "prefix", "alias", "issuer", "version", "mode", "policy", "required",
-    "enabled", "scheme", "method", "provider", "usage", "budget", "index", "used", "left", "in", "class",
-    "manager", "store", "helper", "error", "format", "rotation", "timeout", "seconds", "ms", "header", "algorithm",
+    "file",
+    "path",
+    "dir",
+    "url",
+    "uri",
+    "host",
+    "port",
+    "sock",
+    "id",
+    "ids",
+    "name",
+    "names",
+    "region",
+    "type",
+    "count",
+    "limit",
+    "endpoint",
+    "length",
+    "size",
+    "expires",
+    "expiry",
+    "expiration",
+    "ttl",
+    "label",
+    "hint",
+    "field",
+    "env",
+    "var",
+    "variable",
+    "prefix",
+    "alias",
+    "issuer",
+    "version",
+    "mode",
+    "policy",
+    "required",
+    "enabled",
+    "scheme",
+    "method",
+    "provider",
+    "usage",
+    "budget",
+    "index",
+    "used",
+    "left",
+    "in",
+    "class",
+    "manager",
+    "store",
+    "helper",
+    "error",
+    "format",
+    "rotation",
+    "timeout",
+    "seconds",
+    "ms",
+    "header",
+    "algorithm",
 ];
 
 /// `accessToken`, `ACCESS_TOKEN` and `access-token` are the same two words.
@@ -238,7 +304,9 @@ fn is_secret(place: &Place<'_>, value: &str) -> bool {
             let spelled = place.quoted && length >= 16 && !value.contains([' ', '_', '-', '.', '/']);
             !value.contains(' ') && ((said && length >= 6) || odd || spelled)
         }
-        Name::Perhaps => length >= 16 && !value.contains(' ') && digit && letter && looks_random(value) && !is_path(value),
+        Name::Perhaps => {
+            length >= 16 && !value.contains(' ') && digit && letter && looks_random(value) && !is_path(value)
+        }
     }
 }
 
@@ -264,20 +332,94 @@ pub(super) fn is_placeholder(value: &str) -> bool {
         || value.contains("{{")
         || value.contains("***")
         || ['x', 'X', '*', '.', '-', '#', '•', '?', '0'].into_iter().any(same)
-        || ["your", "my-", "my_", "example", "changeme", "change-me", "change_me", "placeholder", "redacted", "insert", "replace", "dummy"]
-            .iter()
-            .any(|start| lower.starts_with(start))
+        || [
+            "your",
+            "my-",
+            "my_",
+            "example",
+            "changeme",
+            "change-me",
+            "change_me",
+            "placeholder",
+            "redacted",
+            "insert",
+            "replace",
+            "dummy",
+        ]
+        .iter()
+        .any(|start| lower.starts_with(start))
         || STAND_INS.contains(&lower.as_str())
 }
 
 /// Words that are no secret wherever they stand.
 const STAND_INS: &[&str] = &[
-    "string", "str", "text", "none", "null", "nil", "true", "false", "undefined", "password", "passwd", "pass", "pwd",
-    "secret", "token", "key", "apikey", "api_key", "api-key", "bearer", "basic", "required", "optional", "hidden",
-    "number", "bool", "boolean", "object", "any", "auto", "default", "empty", "yes", "no", "on", "off", "unknown",
-    "todo", "tbd", "n/a", "xxx", "foo", "bar", "notsecret", "value", "private", "public", "username", "user", "self",
-    "bytes", "option", "int", "env", "file", "vault", "keyring", "session", "cookie", "oauth", "oauth2", "jwt", "ssh",
-    "prompt", "enter", "hunter", "stdin",
+    "string",
+    "str",
+    "text",
+    "none",
+    "null",
+    "nil",
+    "true",
+    "false",
+    "undefined",
+    "password",
+    "passwd",
+    "pass",
+    "pwd",
+    "secret",
+    "token",
+    "key",
+    "apikey",
+    "api_key",
+    "api-key",
+    "bearer",
+    "basic",
+    "required",
+    "optional",
+    "hidden",
+    "number",
+    "bool",
+    "boolean",
+    "object",
+    "any",
+    "auto",
+    "default",
+    "empty",
+    "yes",
+    "no",
+    "on",
+    "off",
+    "unknown",
+    "todo",
+    "tbd",
+    "n/a",
+    "xxx",
+    "foo",
+    "bar",
+    "notsecret",
+    "value",
+    "private",
+    "public",
+    "username",
+    "user",
+    "self",
+    "bytes",
+    "option",
+    "int",
+    "env",
+    "file",
+    "vault",
+    "keyring",
+    "session",
+    "cookie",
+    "oauth",
+    "oauth2",
+    "jwt",
+    "ssh",
+    "prompt",
+    "enter",
+    "hunter",
+    "stdin",
 ];
 
 /// What is computed or named, not spelled out: `os.environ["X"]`, `get_token()`, `self.token`, `Option<String>`.
@@ -290,10 +432,24 @@ fn is_code(value: &str, place: &Place<'_>) -> bool {
             && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
     };
     let has_call = value.contains('(') || value.contains('[') || value.contains("::") || value.contains("->");
-    let is_member = value.contains('.') && value.split('.').all(word) && !value.contains(|c: char| c.is_ascii_digit());
-    let is_name = word(value) && value.contains('_') && !value.contains(|c: char| c.is_ascii_digit()) && !place.capitals;
+    let is_member =
+        value.contains('.') && value.split('.').all(word) && !value.contains(|c: char| c.is_ascii_digit());
+    let is_name = word(value)
+        && value.contains('_')
+        && !value.contains(|c: char| c.is_ascii_digit())
+        && !place.capitals;
     let is_constant = word(value) && value.contains('_') && !value.contains(|c: char| c.is_ascii_lowercase());
-    let env = ["process.env", "os.environ", "import.meta", "env.", "config.", "settings.", "self.", "this.", "secrets."];
+    let env = [
+        "process.env",
+        "os.environ",
+        "import.meta",
+        "env.",
+        "config.",
+        "settings.",
+        "self.",
+        "this.",
+        "secrets.",
+    ];
     has_call || is_member || is_name || is_constant || env.iter().any(|start| value.starts_with(start))
 }
 
@@ -318,7 +474,10 @@ mod tests {
             (r#"{"output":"a\nAPI_KEY=abcdef123456\nb"}"#, "abcdef123456"),
             ("Authorization: Basic dXNlcjpwYXNzd29yZA==", "dXNlcjpwYXNzd29yZA=="),
             ("authorization: token abcdefgh12345678", "abcdefgh12345678"),
-            ("aws_secret_access_key = wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLE", "wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLE"),
+            (
+                "aws_secret_access_key = wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLE",
+                "wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLE",
+            ),
             ("https://a.example/cb?access_token=abc123def456&x=1", "abc123def456"),
             ("login --password hunter22 --user me", "hunter22"),
             ("//registry.npmjs.org/:_authToken=0123abcd-4567", "0123abcd-4567"),

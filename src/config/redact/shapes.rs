@@ -36,7 +36,9 @@ const fn random(pattern: &'static str) -> Shape {
 /// scanning where they name none.
 const SHAPES: &[Shape] = &[
     // Keys in PEM and of age.
-    sure(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\z)"),
+    sure(
+        r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\z)",
+    ),
     sure(r"AGE-SECRET-KEY-1[A-Z0-9]{50,}"),
     // OpenAI, Anthropic, OpenRouter, DeepSeek and all who took the prefix over.
     random(r"sk-[A-Za-z0-9_\-]{16,}"),

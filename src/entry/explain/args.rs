@@ -51,8 +51,9 @@ pub fn run(arguments: &Arguments, text: &[u8], start: &Start, out: &mut Out) -> 
 
 fn schema(arguments: &Arguments, start: &Start) -> Result<Value, Failure> {
     if let Some(path) = &arguments.schema {
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| Failure::message(Exit::Usage, format!("cannot read `{}`: {error}", path.display())))?;
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            Failure::message(Exit::Usage, format!("cannot read `{}`: {error}", path.display()))
+        })?;
         let schema = serde_json::from_str(&text).map_err(|error| {
             Failure::message(Exit::Usage, format!("`{}` is no JSON schema: {error}", path.display()))
         })?;

@@ -132,8 +132,11 @@ fn list(platform: &str, json: bool, start: &Start, out: &mut Out) -> Result<(), 
     }
     out.line("\nToolsets:")?;
     for (name, source, set) in sets.sets() {
-        let there: Vec<String> =
-            sets.resolve(name).into_iter().filter(|name| tools.iter().any(|t| t.facts().name == *name)).collect();
+        let there: Vec<String> = sets
+            .resolve(name)
+            .into_iter()
+            .filter(|name| tools.iter().any(|t| t.facts().name == *name))
+            .collect();
         if !there.is_empty() || source != Source::BuiltIn {
             out.line(&format!("  {name:<16} {} ({})", set.description, there.join(", ")))?;
         }

@@ -59,7 +59,9 @@ fn turned_text(text: &str, one: &Alternative<'_>) -> Option<Value> {
     match one.kind {
         Some("string") => same_word(text, one),
         Some("null") => (trimmed == "null").then_some(Value::Null),
-        Some("boolean") => is("true").then_some(true).or_else(|| is("false").then_some(false)).map(Value::Bool),
+        Some("boolean") => {
+            is("true").then_some(true).or_else(|| is("false").then_some(false)).map(Value::Bool)
+        }
         Some("integer") => integer(trimmed),
         Some("number") => number(trimmed),
         Some("array") => serde_json::from_str(trimmed).ok().filter(Value::is_array),
@@ -95,12 +97,11 @@ fn listed(text: &str, one: &Alternative<'_>) -> Option<Value> {
 
 /// `42`, `+42`, `42.0`, `4.2e1`; never by way of a float, and not `007`, which might be octal.
 fn integer(text: &str) -> Option<Value> {
-    let text = text.strip_prefix('+').filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit())).unwrap_or(text);
-    let read: Value = serde_json::from_str(text).ok()?;
-    if read.is_i64() || read.is_u64() {
-        return Some(read);
-    }
-    read.is_f64().then(|| expanded(text)).flatten().and_then(|digits| integer(&digits))
+    let text =
+        text.strip_prefix('+').filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit())).unwrap_or(text);
+    let whole = |text: &str| serde_json::from_str(text).ok().filter(|read| check::is(read, "integer"));
+    let number = || serde_json::from_str::<Value>(text).is_ok_and(|read| read.is_f64());
+    whole(text).or_else(|| whole(&expanded(text).filter(|_| number())?))
 }
 
 /// A JSON number with a fraction or an exponent as plain digits, if it is whole. Digits are moved, not
@@ -126,7 +127,8 @@ fn expanded(text: &str) -> Option<String> {
 
 /// A number; one that is whole and too large for 64 bits stays a text, which has all of its digits.
 fn number(text: &str) -> Option<Value> {
-    let text = text.strip_prefix('+').filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit())).unwrap_or(text);
+    let text =
+        text.strip_prefix('+').filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit())).unwrap_or(text);
     let read: Value = serde_json::from_str(text).ok()?;
     let digits_lost = read.is_f64() && !text.contains(['.', 'e', 'E']);
     (read.is_number() && !digits_lost).then_some(read)

@@ -154,8 +154,7 @@ fn flatten<'s>(root: &Schema<'s>, all: &[&'s Value], depth: usize) -> Vec<Altern
         if depth >= DEPTH_MAX {
             break;
         }
-        let branches: Vec<_> =
-            choice.iter().flat_map(|branch| flatten(root, &[branch], depth + 1)).collect();
+        let branches: Vec<_> = choice.iter().flat_map(|branch| flatten(root, &[branch], depth + 1)).collect();
         found = crossed(&found, &branches);
     }
     let own = kinds(&pieces);

@@ -91,7 +91,9 @@ impl Painter for OpenAi {
 
     fn ask(&self, base: &str, wanted: &Wanted<'_>) -> Result<Wire, String> {
         if !wanted.references.is_empty() {
-            return Err("`openai` draws here from words alone; `image_gen.provider: fal` takes images too".to_owned());
+            return Err(
+                "`openai` draws here from words alone; `image_gen.provider: fal` takes images too".to_owned()
+            );
         }
         let size = match wanted.aspect {
             Aspect::Landscape => "1536x1024",
@@ -106,7 +108,8 @@ impl Painter for OpenAi {
     fn read(&self, answer: &Value) -> Result<Drawn, String> {
         let first = answer.pointer("/data/0").ok_or("the answer holds no picture")?;
         if let Some(encoded) = first.get("b64_json").and_then(Value::as_str) {
-            let bytes = STANDARD.decode(encoded).map_err(|error| format!("the picture is no base64: {error}"))?;
+            let bytes =
+                STANDARD.decode(encoded).map_err(|error| format!("the picture is no base64: {error}"))?;
             return Ok(Drawn::Bytes(bytes));
         }
         let url = first.get("url").and_then(Value::as_str).ok_or("the answer holds no picture")?;
@@ -218,8 +221,12 @@ impl ImageGenerate {
         if references.len() > REFERENCES_MAX {
             return Err(Some(format!("at most {REFERENCES_MAX} pictures can be given")));
         }
-        let wanted =
-            Wanted { prompt: &args.prompt, aspect: args.aspect_ratio, model: self.model.as_deref(), references };
+        let wanted = Wanted {
+            prompt: &args.prompt,
+            aspect: args.aspect_ratio,
+            model: self.model.as_deref(),
+            references,
+        };
         let wire = chosen.maker.ask(&chosen.base, &wanted).map_err(Some)?;
         let caller = Caller::new(TIME_MAX).map_err(Some)?;
         let auth = (chosen.maker.auth(), Some(&chosen.key));
@@ -245,10 +252,15 @@ impl ImageGenerate {
         caller: &Caller,
         context: &ToolContext,
     ) -> Result<Vec<u8>, Option<String>> {
-        let host = |url: &str| reqwest::Url::parse(url).ok().and_then(|url| Some((url.host()?.to_owned(), url.port())));
+        let host = |url: &str| {
+            reqwest::Url::parse(url).ok().and_then(|url| Some((url.host()?.to_owned(), url.port())))
+        };
         if host(url).is_some() && host(url) == host(&chosen.base) {
             let wire = Wire::get(url.to_owned());
-            return Ok(caller.ask(chosen.maker.name(), wire, (Auth::Nothing, None), &context.cancel).await?.bytes);
+            return Ok(caller
+                .ask(chosen.maker.name(), wire, (Auth::Nothing, None), &context.cancel)
+                .await?
+                .bytes);
         }
         let fetcher = Fetcher::new(&self.guard).map_err(Some)?;
         tokio::select! {

@@ -22,9 +22,12 @@ pub(super) async fn image(named: &str, guard: &Guard, context: &ToolContext) -> 
     let bytes = if let Some(data) = named.strip_prefix("data:") {
         let encoded = data.split_once(";base64,").map(|(_, encoded)| encoded);
         let encoded = encoded.ok_or("a `data:` address must hold base64")?;
-        STANDARD.decode(encoded.trim()).map_err(|error| format!("the `data:` address holds no base64: {error}"))?
+        STANDARD
+            .decode(encoded.trim())
+            .map_err(|error| format!("the `data:` address holds no base64: {error}"))?
     } else if named.contains("://") && !named.starts_with("file://") {
-        let fetched = Fetcher::new(guard)?.get(named, IMAGE_BYTES_MAX).await.map_err(|error| error.to_string())?;
+        let fetched =
+            Fetcher::new(guard)?.get(named, IMAGE_BYTES_MAX).await.map_err(|error| error.to_string())?;
         if fetched.cut {
             return Err(format!("the image is larger than {IMAGE_BYTES_MAX} bytes"));
         }

@@ -154,7 +154,10 @@ impl TextToSpeech {
         let chosen = self.speaker.as_ref().map_err(|why| Some(why.clone()))?;
         let (length, most) = (args.text.chars().count(), chosen.maker.chars_max());
         if args.text.trim().is_empty() || length > most {
-            return Err(Some(format!("`{}` speaks 1 to {most} characters, not {length}", chosen.maker.name())));
+            return Err(Some(format!(
+                "`{}` speaks 1 to {most} characters, not {length}",
+                chosen.maker.name()
+            )));
         }
         let path = match &args.output_path {
             None => PathBuf::from(format!("{}.mp3", place(context).display())),

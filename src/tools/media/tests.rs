@@ -35,14 +35,19 @@ async fn double(answers: impl Fn(&str, &str) -> (&'static str, Vec<u8>) + Send +
                 let text = String::from_utf8_lossy(&request).into_owned();
                 let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
                 let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
-                if read == 0 || (text.contains("\r\n\r\n") && body.len() >= length.map_or(0, |n| n.parse().unwrap())) {
+                if read == 0
+                    || (text.contains("\r\n\r\n") && body.len() >= length.map_or(0, |n| n.parse().unwrap()))
+                {
                     break text;
                 }
             };
             let path = text.split(' ').nth(1).unwrap_or_default().to_owned();
             hears.lock().unwrap().push(text);
             let (kind, body) = answers(&path, &own);
-            let head = format!("HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
+            let head = format!(
+                "HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+                body.len()
+            );
             socket.write_all(head.as_bytes()).await.unwrap();
             socket.write_all(&body).await.unwrap();
         }
@@ -52,7 +57,11 @@ async fn double(answers: impl Fn(&str, &str) -> (&'static str, Vec<u8>) + Send +
 
 fn config(images: &str, speech: &str) -> Config {
     let maker = |name: &str| MakerConfig { provider: Some(name.into()), model: None, voice: None };
-    Config { images: maker(images), speech: maker(speech), ..Config::of(&crate::config::Settings::defaults()) }
+    Config {
+        images: maker(images),
+        speech: maker(speech),
+        ..Config::of(&crate::config::Settings::defaults())
+    }
 }
 
 fn three(double: &Double, vendor: &str) -> Vec<Arc<dyn Tool>> {
@@ -72,24 +81,41 @@ async fn run(place: &Place, tool: &dyn Tool, arguments: serde_json::Value) -> se
 async fn pictures_are_drawn_and_kept_and_found_again() {
     use base64::Engine;
     let encoded = base64::engine::general_purpose::STANDARD.encode(PNG);
-    let openai = double(move |_, _| ("application/json", json!({"data": [{"b64_json": encoded}]}).to_string().into_bytes())).await;
-    let fal = double(|path, own| match path {
-        "/files/x.png" => ("image/png", PNG.to_vec()),
-        _ => ("application/json", json!({"images": [{"url": format!("{own}/files/x.png")}]}).to_string().into_bytes()),
+    let openai = double(move |_, _| {
+        ("application/json", json!({"data": [{"b64_json": encoded}]}).to_string().into_bytes())
     })
     .await;
-    for (vendor, at, size) in [(&openai, "openai", r#""size":"1024x1024""#), (&fal, "fal", r#""image_size":"square_hd""#)] {
+    let fal = double(|path, own| match path {
+        "/files/x.png" => ("image/png", PNG.to_vec()),
+        _ => (
+            "application/json",
+            json!({"images": [{"url": format!("{own}/files/x.png")}]}).to_string().into_bytes(),
+        ),
+    })
+    .await;
+    for (vendor, at, size) in
+        [(&openai, "openai", r#""size":"1024x1024""#), (&fal, "fal", r#""image_size":"square_hd""#)]
+    {
         let place = place();
         let tool = &three(vendor, at)[1];
         assert_eq!(tool.recover(&json!({}), &place.context).await, Recovered::Unknown);
         let shown = run(&place, &**tool, json!({"prompt": "a stone", "aspect_ratio": "square"})).await;
         let path = shown["image"].as_str().unwrap_or_else(|| panic!("{shown}")).to_owned();
-        assert!(path.starts_with(place.context.home.join("media").to_str().unwrap()) && path.ends_with(".png"), "{path}");
+        assert!(
+            path.starts_with(place.context.home.join("media").to_str().unwrap()) && path.ends_with(".png"),
+            "{path}"
+        );
         assert_eq!(std::fs::read(&path).unwrap(), PNG);
-        let Recovered::Finished(again) = tool.recover(&json!({}), &place.context).await else { panic!("not found") };
+        let Recovered::Finished(again) = tool.recover(&json!({}), &place.context).await else {
+            panic!("not found")
+        };
         assert!(again.shown.contains(&path));
         let heard = vendor.heard.lock().unwrap()[0].clone();
-        let key = if at == "fal" { "authorization: Key key-of-a-vendor" } else { "authorization: Bearer key-of-a-vendor" };
+        let key = if at == "fal" {
+            "authorization: Key key-of-a-vendor"
+        } else {
+            "authorization: Bearer key-of-a-vendor"
+        };
         assert!(heard.contains(size) && heard.contains(key), "{heard}");
     }
 }
@@ -98,7 +124,10 @@ async fn pictures_are_drawn_and_kept_and_found_again() {
 async fn a_picture_that_lies_inside_is_not_fetched_for_a_vendor_elsewhere() {
     let inside = double(|_, _| ("image/png", PNG.to_vec())).await;
     let address = format!("{}/x.png", inside.base);
-    let fal = double(move |_, _| ("application/json", json!({"images": [{"url": address}]}).to_string().into_bytes())).await;
+    let fal = double(move |_, _| {
+        ("application/json", json!({"images": [{"url": address}]}).to_string().into_bytes())
+    })
+    .await;
     let place = place();
     let shown = run(&place, &*three(&fal, "fal")[1], json!({"prompt": "a stone"})).await;
     assert!(shown["error"].as_str().unwrap().contains("this machine"), "{shown}");
@@ -155,9 +184,18 @@ async fn an_image_is_shown_to_the_model_of_the_task() {
 fn without_a_key_it_is_said_which_is_missing() {
     let endpoints = json!({});
     let vendors = Vendors::new(&endpoints, |_| None);
-    let config = Config { images: MakerConfig { provider: None, model: None, voice: None }, ..config("openai", "elevenlabs") };
+    let config = Config {
+        images: MakerConfig { provider: None, model: None, voice: None },
+        ..config("openai", "elevenlabs")
+    };
     let tools = tools(&config, &vendors, &Guard::new(false, Vec::new()));
     assert!(tools[0].available().is_ok(), "whether a model can see is known when it is asked");
-    assert_eq!(tools[1].available().unwrap_err(), "no key: set OPENAI_API_KEY or FAL_KEY in `.env` (`image_gen.provider`)");
-    assert_eq!(tools[2].available().unwrap_err(), "no key: set ELEVENLABS_API_KEY in `.env` (`tts.provider`)");
+    assert_eq!(
+        tools[1].available().unwrap_err(),
+        "no key: set OPENAI_API_KEY or FAL_KEY in `.env` (`image_gen.provider`)"
+    );
+    assert_eq!(
+        tools[2].available().unwrap_err(),
+        "no key: set ELEVENLABS_API_KEY in `.env` (`tts.provider`)"
+    );
 }

@@ -122,7 +122,11 @@ pub(super) fn definitions(catalogue: &str) -> Vec<ToolDefinition> {
             description: DESCRIBE_DOES.into(),
             parameters: typed::schema::<Name>(),
         },
-        ToolDefinition { name: CALL.into(), description: CALL_DOES.into(), parameters: typed::schema::<Inner>() },
+        ToolDefinition {
+            name: CALL.into(),
+            description: CALL_DOES.into(),
+            parameters: typed::schema::<Inner>(),
+        },
     ]
 }
 
@@ -157,7 +161,8 @@ pub fn inner(name: &str, arguments: &Value) -> Result<Option<(String, String)>, 
 
 /// Where the session of a call takes place; it is the first thing that its stream says.
 fn platform(context: &ToolContext) -> String {
-    let first = context.services.log().read_stream(context.session.stream(), herm_schema::StreamPos(0)).next();
+    let first =
+        context.services.log().read_stream(context.session.stream(), herm_schema::StreamPos(0)).next();
     match first {
         Some(Ok(recorded)) => match recorded.event {
             herm_schema::Event::SessionOpened(opened) => opened.chat.platform,
@@ -213,7 +218,9 @@ impl Typed for Search {
                 .take(limit.clamp(1, FOUND_MAX))
                 .map(|tool| json!({"name": tool.facts().name, "description": tool.description()}))
                 .collect();
-            outcome::succeeded(&json!({"tools": shown, "total_found": found.len(), "total_tools": reach.len()}))
+            outcome::succeeded(
+                &json!({"tools": shown, "total_found": found.len(), "total_tools": reach.len()}),
+            )
         })
     }
 }
@@ -227,8 +234,14 @@ fn found(query: &str, tools: &[Arc<dyn Tool>], sets: Option<&Toolsets>) -> Vec<A
         let set = sets.and_then(|sets| sets.home_of(&name)).unwrap_or_default();
         let parameters = tool.parameters();
         let properties = parameters.get("properties").and_then(Value::as_object);
-        let members: Vec<&str> = properties.into_iter().flat_map(|all| all.keys().map(String::as_str)).collect();
-        let places = [(8, name.clone()), (4, set.to_owned()), (2, tool.description().to_owned()), (1, members.join(" "))];
+        let members: Vec<&str> =
+            properties.into_iter().flat_map(|all| all.keys().map(String::as_str)).collect();
+        let places = [
+            (8, name.clone()),
+            (4, set.to_owned()),
+            (2, tool.description().to_owned()),
+            (1, members.join(" ")),
+        ];
         let score: u32 = words.iter().map(|word| score(word, &places)).sum();
         if score > 0 {
             scored.push((score, name, tool));
@@ -240,7 +253,9 @@ fn found(query: &str, tools: &[Arc<dyn Tool>], sets: Option<&Toolsets>) -> Vec<A
 
 /// Twice the weight for the word itself, once for a word that begins so or is begun so.
 fn score(word: &str, places: &[(u32, String)]) -> u32 {
-    let near = |other: &String| other.len() >= 3 && word.len() >= 3 && (other.starts_with(word) || word.starts_with(other.as_str()));
+    let near = |other: &String| {
+        other.len() >= 3 && word.len() >= 3 && (other.starts_with(word) || word.starts_with(other.as_str()))
+    };
     let in_place = |(weight, text): &(u32, String)| {
         let words = words(text);
         match (words.iter().any(|other| other == word), words.iter().any(near)) {

@@ -176,13 +176,19 @@ impl Shelf {
     }
 
     fn worked_out(&self, reach: &[Arc<dyn Tool>], window_tokens: u32) -> Offer {
-        let folds = |tool: &&Arc<dyn Tool>| self.sets.is_some() && !CORE.contains(&tool.facts().name.as_str());
+        let folds =
+            |tool: &&Arc<dyn Tool>| self.sets.is_some() && !CORE.contains(&tool.facts().name.as_str());
         let folded: Vec<Arc<dyn Tool>> = reach.iter().filter(folds).cloned().collect();
         if !self.folding.folds(&table::definitions(&folded), window_tokens) {
-            return Offer { definitions: table::definitions(reach), facts: table::facts(reach), folded: false };
+            return Offer {
+                definitions: table::definitions(reach),
+                facts: table::facts(reach),
+                folded: false,
+            };
         }
         let kept: Vec<Arc<dyn Tool>> = reach.iter().filter(|tool| !folds(tool)).cloned().collect();
-        let catalogue = fold::catalogue(&folded, self.sets.as_ref(), self.folding.budget_bytes(window_tokens));
+        let catalogue =
+            fold::catalogue(&folded, self.sets.as_ref(), self.folding.budget_bytes(window_tokens));
         let mut definitions = table::definitions(&kept);
         definitions.extend(fold::definitions(&catalogue));
         definitions.sort_by(|a, b| a.name.cmp(&b.name));

@@ -66,7 +66,8 @@ fn many(folding: Folding) -> Tools {
             .map(|n| format!("{service}_{}_{n:02}", VERBS[n % VERBS.len()]))
             .collect();
         for name in &names {
-            let description = format!("Works on {service} in the way number {name} does. It says more than a sentence.");
+            let description =
+                format!("Works on {service} in the way number {name} does. It says more than a sentence.");
             all.push(Arc::new(plugin(name, &description)));
         }
         sets.add(service, Toolset { tools: names, ..Toolset::default() });
@@ -104,11 +105,19 @@ fn three_hundred_tools_fold_in_three_grades_and_core_never_does() {
     }
     assert!(!core.contains(&"mail_list_00".to_owned()));
     let large = tools.offer("cli", 200_000);
-    assert!(search_text(&large).contains("- mail_list_00: Works on mail in the way number mail_list_00 does\n"));
+    assert!(
+        search_text(&large).contains("- mail_list_00: Works on mail in the way number mail_list_00 does\n")
+    );
     let middle = tools.offer("cli", 40_000);
-    assert!(search_text(&middle).contains("\nmail: mail_create_01, mail_create_06, "), "{}", search_text(&middle));
+    assert!(
+        search_text(&middle).contains("\nmail: mail_create_01, mail_create_06, "),
+        "{}",
+        search_text(&middle)
+    );
     let small = tools.offer("cli", 8_000);
-    assert!(search_text(&small).ends_with("300 more tools.\ncalendar: 50\ninvoices: 50\nmail: 50\nmaps: 50\nmusic: 50\ntickets: 50"));
+    assert!(search_text(&small).ends_with(
+        "300 more tools.\ncalendar: 50\ninvoices: 50\nmail: 50\nmaps: 50\nmusic: 50\ntickets: 50"
+    ));
     for (offer, window) in [(&large, 200_000), (&middle, 40_000), (&small, 8_000)] {
         let own = Tools::new(table(Vec::new()), Toolsets::default(), Folding::default()).offer("cli", 0);
         let more = bytes(offer) - bytes(&own);
@@ -127,7 +136,8 @@ fn folded_tools_are_found_described_and_called() {
     place.services.record(SessionOpened { profile: "default".into(), chat, cwd, herm_version });
     let tools = many(Folding::default());
     let tool = |name: &str| tools.iter().find(|tool| tool.facts().name == name).cloned().unwrap();
-    let found = place.succeeds(&*tool("tool_search"), json!({"query": "delete calendar entry", "limit": "3"}));
+    let found =
+        place.succeeds(&*tool("tool_search"), json!({"query": "delete calendar entry", "limit": "3"}));
     assert_eq!(found["tools"].as_array().unwrap().len(), 3);
     assert_eq!(found["tools"][0]["name"], "calendar_delete_02");
     let described = place.succeeds(&*tool("tool_describe"), json!({"name": "calendar_delete_02"}));
@@ -139,7 +149,8 @@ fn folded_tools_are_found_described_and_called() {
     assert_eq!(called, json!({"ran": "calendar_delete_02", "with": {"target": "x", "count": 2}}));
     let missing = place.fails(&*tool("tool_call"), json!({"name": "calendar_delete_2", "arguments": {}}));
     assert!(missing.contains("did you mean `calendar_delete_"), "{missing}");
-    let wrong = place.fails(&*tool("tool_call"), json!({"name": "calendar_delete_02", "arguments": {"count": 1}}));
+    let wrong =
+        place.fails(&*tool("tool_call"), json!({"name": "calendar_delete_02", "arguments": {"count": 1}}));
     assert!(wrong.contains("`target`: required"), "{wrong}");
     let circle = place.fails(&*tool("tool_call"), json!({"name": "tool_call", "arguments": {}}));
     assert!(circle.contains("by itself"), "{circle}");
@@ -151,7 +162,8 @@ fn what_is_judged_is_the_call_within() {
     run.judged = true;
     let mut sets = Toolsets::default();
     sets.add("more", Toolset { tools: vec!["run_it".into()], ..Toolset::default() });
-    let tools = Tools::new(table(vec![Arc::new(run)]), sets, Folding { when: fold::When::Always, share_percent: 5 });
+    let tools =
+        Tools::new(table(vec![Arc::new(run)]), sets, Folding { when: fold::When::Always, share_percent: 5 });
     let outer = json!({"name": "run_it", "arguments": {"target": "a", "count": "7"}});
     let meant = tools.meant("cli", "tool_call", outer.clone()).unwrap();
     assert_eq!((meant.name.as_str(), &meant.arguments), ("run_it", &json!({"target": "a", "count": 7})));

@@ -88,7 +88,11 @@ pub(super) const SETS: &[Row] = &[
     leaf("browser-cdp", "Speak to a browser directly", &["browser_cdp", "browser_dialog"]),
     leaf("discord", "Look around on Discord", &["discord"]),
     leaf("discord_admin", "Administer a Discord server", &["discord_admin"]),
-    leaf("homeassistant", "Smart home", &["ha_list_entities", "ha_get_state", "ha_list_services", "ha_call_service"]),
+    leaf(
+        "homeassistant",
+        "Smart home",
+        &["ha_list_entities", "ha_get_state", "ha_list_services", "ha_call_service"],
+    ),
     Row {
         name: "debugging",
         description: "Find out what is wrong: commands, files and the web",

@@ -85,7 +85,10 @@ impl Default for Toolsets {
             includes: row.includes.iter().map(ToString::to_string).collect(),
         };
         Self {
-            sets: built_in::SETS.iter().map(|row| (row.name.to_owned(), (Source::BuiltIn, set(row)))).collect(),
+            sets: built_in::SETS
+                .iter()
+                .map(|row| (row.name.to_owned(), (Source::BuiltIn, set(row))))
+                .collect(),
             platforms: built_in::PLATFORMS.iter().map(|row| (row.name.to_owned(), set(row))).collect(),
             chosen: BTreeMap::new(),
             disabled: Vec::new(),
@@ -244,7 +247,9 @@ impl Toolsets {
     /// The smallest set that a tool is in.
     pub fn home_of(&self, tool: &str) -> Option<&str> {
         let holding = self.sets.iter().filter(|(_, (_, set))| set.tools.iter().any(|name| name == tool));
-        let smallest = holding.min_by_key(|(name, (source, set))| (*source == Source::Configuration, set.tools.len(), *name != tool));
+        let smallest = holding.min_by_key(|(name, (source, set))| {
+            (*source == Source::Configuration, set.tools.len(), *name != tool)
+        });
         smallest.map(|(name, _)| name.as_str())
     }
 }

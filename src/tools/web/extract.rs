@@ -106,7 +106,8 @@ impl WebExtract {
         let url = url.to_owned();
         match text {
             Ok((text, cut)) => {
-                let note = if cut { "\n\n[The page goes on; this is where herm stopped fetching.]" } else { "" };
+                let note =
+                    if cut { "\n\n[The page goes on; this is where herm stopped fetching.]" } else { "" };
                 Page { url, title: text.title, content: text.content + note, error: None }
             }
             Err(error) => Page { url, error: Some(error), ..Page::default() },
@@ -114,7 +115,12 @@ impl WebExtract {
     }
 
     /// By a vendor. What the guard refuses is not sent there either: an address inside is nobody's business.
-    async fn asked(&self, backend: &Backend, urls: &[String], context: &ToolContext) -> Result<Vec<Page>, Option<String>> {
+    async fn asked(
+        &self,
+        backend: &Backend,
+        urls: &[String],
+        context: &ToolContext,
+    ) -> Result<Vec<Page>, Option<String>> {
         let Some(reader) = &backend.vendor.pages else { return Ok(self.fetched(urls).await) };
         let caller = Caller::new(TIME_MAX).map_err(Some)?;
         let mut pages: Vec<Page> = Vec::new();
@@ -122,7 +128,9 @@ impl WebExtract {
         for url in urls {
             match self.guard.read(url) {
                 Ok(read) => good.push(read.to_string()),
-                Err(error) => pages.push(Page { url: url.clone(), error: Some(error.to_string()), ..Page::default() }),
+                Err(error) => {
+                    pages.push(Page { url: url.clone(), error: Some(error.to_string()), ..Page::default() })
+                }
             }
         }
         for some in good.chunks(reader.at_once) {
@@ -133,7 +141,11 @@ impl WebExtract {
                 Ok(answer) => pages.extend((reader.read)(&answer, some)),
                 Err(None) => return Err(None),
                 Err(Some(error)) => {
-                    let failed = |url: &String| Page { url: url.clone(), error: Some(error.clone()), ..Page::default() };
+                    let failed = |url: &String| Page {
+                        url: url.clone(),
+                        error: Some(error.clone()),
+                        ..Page::default()
+                    };
                     pages.extend(some.iter().map(failed));
                 }
             }
@@ -170,7 +182,10 @@ impl WebExtract {
         shown.insert("results".into(), json!(results));
         let full = is_cut.then(|| keep(&whole, context)).flatten();
         if let Some(path) = &full {
-            shown.insert("full_text".into(), json!(format!("all of it is in `{}`; page through it with read_file", path.display())));
+            shown.insert(
+                "full_text".into(),
+                json!(format!("all of it is in `{}`; page through it with read_file", path.display())),
+            );
         }
         if all_failed {
             let first = pages.iter().find_map(|page| page.error.clone()).unwrap_or_default();

@@ -63,7 +63,8 @@ fn ok(headers: &str, body: &[u8]) -> Vec<u8> {
 }
 
 fn moved(to: &str) -> Vec<u8> {
-    format!("HTTP/1.1 302 Found\r\nconnection: close\r\nlocation: {to}\r\ncontent-length: 0\r\n\r\n").into_bytes()
+    format!("HTTP/1.1 302 Found\r\nconnection: close\r\nlocation: {to}\r\ncontent-length: 0\r\n\r\n")
+        .into_bytes()
 }
 
 #[tokio::test]
@@ -178,7 +179,8 @@ async fn a_server_that_drips_is_left_in_time() {
 
 #[tokio::test]
 async fn what_a_server_refuses_is_told() {
-    let (port, _) = serve("HTTP/1.1 404 Not Found\r\nconnection: close\r\ncontent-length: 0\r\n\r\n", false).await;
+    let (port, _) =
+        serve("HTTP/1.1 404 Not Found\r\nconnection: close\r\ncontent-length: 0\r\n\r\n", false).await;
     let (fetcher, _) = fetcher(&[&[HERE]]);
     let error = fetcher.get(&format!("http://site.example:{port}/"), 1_000).await.unwrap_err();
     assert!(error.to_string().ends_with("answers 404 Not Found"), "{error}");

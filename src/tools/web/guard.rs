@@ -69,7 +69,8 @@ pub struct Guard {
 
 impl Guard {
     pub fn new(allow_private: bool, blocked_domains: Vec<String>) -> Self {
-        let plain = |domain: String| domain.trim().trim_start_matches("*.").trim_matches('.').to_ascii_lowercase();
+        let plain =
+            |domain: String| domain.trim().trim_start_matches("*.").trim_matches('.').to_ascii_lowercase();
         let blocked = blocked_domains.into_iter().map(plain).filter(|domain| !domain.is_empty()).collect();
         Self { allow_private, blocked, exempt: Arc::new([]), names: Arc::new(System) }
     }
@@ -116,7 +117,9 @@ impl Guard {
         if METADATA_HOSTS.contains(&host.as_str()) {
             return Err(Refused::Private { host, what: "where a cloud keeps credentials" });
         }
-        let below = |domain: &&String| host == **domain || host.strip_suffix(domain.as_str()).is_some_and(|h| h.ends_with('.'));
+        let below = |domain: &&String| {
+            host == **domain || host.strip_suffix(domain.as_str()).is_some_and(|h| h.ends_with('.'))
+        };
         if self.blocked.iter().any(|domain| below(&domain)) {
             return Err(Refused::Blocked { host });
         }
@@ -268,7 +271,9 @@ mod tests {
 
     #[test]
     fn only_the_web_is_fetched() {
-        for url in ["file:///etc/passwd", "ftp://example.com/", "gopher://x/", "data:text/html,x", "javascript:1"] {
+        for url in
+            ["file:///etc/passwd", "ftp://example.com/", "gopher://x/", "data:text/html,x", "javascript:1"]
+        {
             assert!(matches!(guard().read(url), Err(Refused::Scheme { .. })), "{url}");
         }
         for url in ["", "http://", "https://exa mple.com/"] {
@@ -294,7 +299,12 @@ mod tests {
     fn what_is_allowed_is_not_where_credentials_are_kept() {
         let open = Guard::new(true, Vec::new());
         assert!(open.read("http://127.0.0.1:8080/").is_ok() && open.read("http://192.168.0.9/").is_ok());
-        for url in ["http://169.254.169.254/", "http://100.100.100.200/", "http://[fd00:ec2::254]/", "http://metadata.goog/"] {
+        for url in [
+            "http://169.254.169.254/",
+            "http://100.100.100.200/",
+            "http://[fd00:ec2::254]/",
+            "http://metadata.goog/",
+        ] {
             assert!(open.read(url).is_err(), "{url}");
         }
     }

@@ -55,7 +55,9 @@ pub fn tools(config: &WebConfig, vendors: &Vendors<'_>, guard: &Guard) -> Result
         Some(name) => {
             let vendor = named("web.extract_backend", name)?;
             if vendor.pages.is_none() {
-                return Err(format!("`web.extract_backend` is `{name}`, which does not read pages; `{FETCH}` does"));
+                return Err(format!(
+                    "`web.extract_backend` is `{name}`, which does not read pages; `{FETCH}` does"
+                ));
             }
             Some(backend(vendor, vendors))
         }
@@ -63,7 +65,12 @@ pub fn tools(config: &WebConfig, vendors: &Vendors<'_>, guard: &Guard) -> Result
         None => chosen.filter(|vendor| vendor.pages.is_some()).map(|vendor| backend(vendor, vendors)),
     };
     let fetcher = Fetcher::new(guard)?;
-    let extract = extract::WebExtract { reader: reader.transpose(), fetcher, guard: guard.clone(), chars_max: config.extract_chars_max };
+    let extract = extract::WebExtract {
+        reader: reader.transpose(),
+        fetcher,
+        guard: guard.clone(),
+        chars_max: config.extract_chars_max,
+    };
     Ok([Arc::new(search::WebSearch { searcher }), Arc::new(extract)])
 }
 

@@ -27,22 +27,34 @@ pub struct Text {
 pub fn read(fetched: &Fetched) -> Result<Text, String> {
     let kind = fetched.content_type.split(';').next().unwrap_or_default().trim();
     if kind == "application/pdf" || fetched.bytes.starts_with(b"%PDF-") {
-        return Err("it is a PDF, which is not read here: download it with `terminal` and use `pdftotext`".to_owned());
+        return Err(
+            "it is a PDF, which is not read here: download it with `terminal` and use `pdftotext`".to_owned()
+        );
     }
     if kind.starts_with("image/") && kind != "image/svg+xml" {
         return Err(format!("it is an image (`{kind}`): look at it with `vision_analyze`"));
     }
     let textual = kind.is_empty()
         || kind.starts_with("text/")
-        || ["json", "xml", "javascript", "yaml", "toml", "ecmascript", "x-sh", "sql"].iter().any(|word| kind.contains(word));
-    let binary = || format!("it is not text (`{}`, {} bytes); download it with `terminal`", shown(kind), fetched.bytes.len());
-    let looks_binary = fetched.bytes.iter().take(META_BYTES).any(|byte| *byte == 0) && declared(fetched).is_none();
+        || ["json", "xml", "javascript", "yaml", "toml", "ecmascript", "x-sh", "sql"]
+            .iter()
+            .any(|word| kind.contains(word));
+    let binary = || {
+        format!(
+            "it is not text (`{}`, {} bytes); download it with `terminal`",
+            shown(kind),
+            fetched.bytes.len()
+        )
+    };
+    let looks_binary =
+        fetched.bytes.iter().take(META_BYTES).any(|byte| *byte == 0) && declared(fetched).is_none();
     if !textual || (looks_binary && charset::decode(&fetched.bytes).is_none()) {
         return Err(binary());
     }
     let text = decoded(fetched);
     let start = text.trim_start().get(..64).map(str::to_ascii_lowercase).unwrap_or_default();
-    let html = kind.contains("html") || (kind.is_empty() && (start.starts_with("<!doctype html") || start.starts_with("<html")));
+    let html = kind.contains("html")
+        || (kind.is_empty() && (start.starts_with("<!doctype html") || start.starts_with("<html")));
     Ok(if html { of_html(&text, fetched.url.as_str()) } else { Text { title: String::new(), content: text } })
 }
 
@@ -55,7 +67,8 @@ fn declared(fetched: &Fetched) -> Option<&'static Encoding> {
     let named = |text: &str| {
         let at = text.find("charset=")? + "charset=".len();
         let name = text.get(at..)?.trim_start_matches(['"', '\'', ' ']);
-        let end = name.find(|c: char| !(c.is_ascii_alphanumeric() || "-_:.".contains(c))).unwrap_or(name.len());
+        let end =
+            name.find(|c: char| !(c.is_ascii_alphanumeric() || "-_:.".contains(c))).unwrap_or(name.len());
         Encoding::for_label(name.get(..end)?.as_bytes())
     };
     named(&fetched.content_type).or_else(|| {
@@ -85,7 +98,8 @@ fn of_html(html: &str, url: &str) -> Text {
         max_elements_to_parse: ELEMENTS_MAX,
         ..dom_smoothie::Config::default()
     };
-    let article = dom_smoothie::Readability::new(html, Some(url), Some(config)).and_then(|mut page| page.parse());
+    let article =
+        dom_smoothie::Readability::new(html, Some(url), Some(config)).and_then(|mut page| page.parse());
     if let Ok(article) = article
         && article.text_content.chars().count() >= ARTICLE_CHARS_MIN
     {
@@ -136,7 +150,8 @@ mod tests {
     }
 
     fn article() -> String {
-        let sentence = "The keeper of the stones wrote down what every traveller told, one line after the other. ";
+        let sentence =
+            "The keeper of the stones wrote down what every traveller told, one line after the other. ";
         format!(
             "<html><head><title>Stones | Site</title><script>alert(1)</script></head><body>\
              <nav><a href='/'>Home</a><a href='/shop'>Shop now</a></nav>\
@@ -165,7 +180,10 @@ mod tests {
         let html = "<html><head><title> A  list </title></head><body><h1>Prices</h1><ul><li>a: 1</li></ul><script>x()</script></body></html>";
         let text = read(&fetched("text/html", html)).unwrap();
         assert_eq!(text.title, "A list");
-        assert!(text.content.contains("Prices") && text.content.contains("a: 1") && !text.content.contains("x()"), "{text:?}");
+        assert!(
+            text.content.contains("Prices") && text.content.contains("a: 1") && !text.content.contains("x()"),
+            "{text:?}"
+        );
         let empty = read(&fetched("text/html", "")).unwrap();
         assert_eq!(empty.content, "");
     }

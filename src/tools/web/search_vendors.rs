@@ -72,12 +72,17 @@ pub static VENDORS: &[Vendor] = &[
         auth: Auth::Bearer,
         base: "https://api.tavily.com",
         ask: |base, asked| {
-            Wire::post(format!("{base}/search"), json!({"query": asked.query, "max_results": asked.limit.min(20)}))
+            Wire::post(
+                format!("{base}/search"),
+                json!({"query": asked.query, "max_results": asked.limit.min(20)}),
+            )
         },
         read: |bytes| hits(bytes, "/results", &["content"]),
         pages: Some(Reader {
             at_once: 20,
-            ask: |base, urls| Wire::post(format!("{base}/extract"), json!({"urls": urls, "format": "markdown"})),
+            ask: |base, urls| {
+                Wire::post(format!("{base}/extract"), json!({"urls": urls, "format": "markdown"}))
+            },
             read: |answer, urls| {
                 let failed = |url: &str| {
                     let all = answer.get("failed_results")?.as_array()?;
@@ -187,9 +192,7 @@ const PARALLEL_BETA: &str = "search-extract-2025-10-10";
 fn text(value: &Value, name: &str) -> String {
     match value.get(name) {
         Some(Value::String(text)) => text.clone(),
-        Some(Value::Array(parts)) => {
-            parts.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" … ")
-        }
+        Some(Value::Array(parts)) => parts.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" … "),
         _ => String::new(),
     }
 }
@@ -221,7 +224,12 @@ fn pages(answer: &Value, pointer: &str, fields: &[&str], urls: &[String]) -> Vec
         let found = named.or_else(|| list.get(index).filter(|_| list.len() == urls.len()));
         let content = found.map(|one| first_of(one, fields)).unwrap_or_default();
         let error = content.trim().is_empty().then(|| "the vendor could not read it".to_owned());
-        Page { url: url.clone(), title: found.map(|one| text(one, "title")).unwrap_or_default(), content, error }
+        Page {
+            url: url.clone(),
+            title: found.map(|one| text(one, "title")).unwrap_or_default(),
+            content,
+            error,
+        }
     };
     urls.iter().enumerate().map(page).collect()
 }

@@ -27,15 +27,36 @@ fn each_vendor_is_asked_in_its_own_words() {
 fn each_answer_is_read() {
     let expected = [hit("A title", "https://a.example/", "What it says")];
     for (name, answer) in [
-        ("brave", json!({"web": {"results": [
-            {"title": "A <strong>title</strong>", "url": "https://a.example/", "description": "What it <b>says</b>"},
-        ]}})),
-        ("tavily", json!({"results": [{"title": "A title", "url": "https://a.example/", "content": "What it says", "score": 0.9}]})),
-        ("exa", json!({"results": [{"title": "A title", "url": "https://a.example/", "highlights": ["What it says"], "text": "x"}]})),
-        ("firecrawl", json!({"success": true, "data": {"web": [{"title": "A title", "url": "https://a.example/", "description": "What it says"}]}})),
-        ("firecrawl", json!({"success": true, "data": [{"title": "A title", "url": "https://a.example/", "description": "What it says"}]})),
-        ("parallel", json!({"search_id": "s", "results": [{"title": "A title", "url": "https://a.example/", "excerpts": ["What it says"]}]})),
-        ("searxng", json!({"query": "q", "results": [{"title": "A title", "url": "https://a.example/", "content": "What it says", "engine": "x"}, {"title": "no address"}]})),
+        (
+            "brave",
+            json!({"web": {"results": [
+                {"title": "A <strong>title</strong>", "url": "https://a.example/", "description": "What it <b>says</b>"},
+            ]}}),
+        ),
+        (
+            "tavily",
+            json!({"results": [{"title": "A title", "url": "https://a.example/", "content": "What it says", "score": 0.9}]}),
+        ),
+        (
+            "exa",
+            json!({"results": [{"title": "A title", "url": "https://a.example/", "highlights": ["What it says"], "text": "x"}]}),
+        ),
+        (
+            "firecrawl",
+            json!({"success": true, "data": {"web": [{"title": "A title", "url": "https://a.example/", "description": "What it says"}]}}),
+        ),
+        (
+            "firecrawl",
+            json!({"success": true, "data": [{"title": "A title", "url": "https://a.example/", "description": "What it says"}]}),
+        ),
+        (
+            "parallel",
+            json!({"search_id": "s", "results": [{"title": "A title", "url": "https://a.example/", "excerpts": ["What it says"]}]}),
+        ),
+        (
+            "searxng",
+            json!({"query": "q", "results": [{"title": "A title", "url": "https://a.example/", "content": "What it says", "engine": "x"}, {"title": "no address"}]}),
+        ),
     ] {
         assert_eq!((vendor(name).read)(answer.to_string().as_bytes()).unwrap(), expected, "{name}");
     }
@@ -54,7 +75,10 @@ fn a_results_page_is_read() {
         <div class="result"><a class="result__a" href="//duckduckgo.com/y.js?ad=1">Ad</a></div>
         </body></html>"#;
     let found = (vendor("ddgs").read)(page.as_bytes()).unwrap();
-    assert_eq!(found, [hit("A title", "https://a.example/x?y=1", "What it says"), hit("B", "https://b.example/", "")]);
+    assert_eq!(
+        found,
+        [hit("A title", "https://a.example/x?y=1", "What it says"), hit("B", "https://b.example/", "")]
+    );
     let asks = r#"<form id="challenge-form"></form>"#;
     assert!((vendor("ddgs").read)(asks.as_bytes()).unwrap_err().contains("a person"));
 }
@@ -62,7 +86,9 @@ fn a_results_page_is_read() {
 #[test]
 fn each_reader_of_pages_is_asked_and_read() {
     let urls = ["https://a.example/".to_owned(), "https://b.example/".to_owned()];
-    let read = |name: &str, answer: Value, urls: &[String]| (vendor(name).pages.as_ref().unwrap().read)(&answer, urls);
+    let read = |name: &str, answer: Value, urls: &[String]| {
+        (vendor(name).pages.as_ref().unwrap().read)(&answer, urls)
+    };
     let tavily = json!({
         "results": [{"url": "https://a.example/", "raw_content": "# A"}],
         "failed_results": [{"url": "https://b.example/", "error": "timed out"}],
@@ -77,7 +103,11 @@ fn each_reader_of_pages_is_asked_and_read() {
     let firecrawl = json!({"success": true, "data": {"markdown": "# A", "metadata": {"title": "T"}}});
     assert_eq!(read("firecrawl", firecrawl, &urls[..1])[0].title, "T");
     let parallel = json!({"results": [{"url": "https://moved.example/", "full_content": "a"}]});
-    assert_eq!(read("parallel", parallel, &urls[..1])[0].content, "a", "a moved page is the one that was asked for");
+    assert_eq!(
+        read("parallel", parallel, &urls[..1])[0].content,
+        "a",
+        "a moved page is the one that was asked for"
+    );
     let wire = (vendor("firecrawl").pages.as_ref().unwrap().ask)("http://x", &urls[..1]);
     assert_eq!(wire.body.unwrap()["formats"], json!(["markdown"]));
 }
