@@ -60,7 +60,7 @@ fn disabling_and_enabling_everywhere() {
     does(&stage, &["tools", "disable", "todo"]);
     assert_eq!(
         config(&stage),
-        "# mine\nagent:\n  max_turns: 7   # few\n  disabled_toolsets: [\"terminal\", \"todo\"]\n"
+        "# mine\nagent:\n  max_turns: 7   # few\n  disabled_toolsets: [terminal, todo]\n"
     );
     for platform in ["cli", "telegram"] {
         assert!(!offered(&stage, platform, "terminal").0);

@@ -4,7 +4,7 @@ use herm_schema::Event;
 use herm_schema::events::AuxiliaryTask;
 use serde_json::json;
 
-use crate::stage::Stage;
+use crate::stage::{Stage, chat};
 use crate::support::{ModelServer, Reply};
 
 /// A picture of one pixel.
@@ -21,8 +21,10 @@ fn an_image_is_shown_to_a_model_that_sees() {
     std::fs::create_dir_all(stage.home()).unwrap();
     std::fs::write(stage.path("a.png"), PIXEL).unwrap();
     let server = ModelServer::computed(|request| {
-        if request.body.contains("image_url\":{") || request.body.contains("image_url\": {") {
-            return Reply::text("A black stone.");
+        if request.json["model"] == "seer" {
+            let parts = request.json["messages"][1]["content"].as_array().cloned().unwrap_or_default();
+            let shown = parts.iter().any(|part| part["type"] == "image_url");
+            return Reply::text(if shown { "A black stone." } else { "I see nothing." });
         }
         match request.json["messages"].as_array().unwrap().last().unwrap()["role"] == "tool" {
             true => Reply::text("It is a stone."),
@@ -31,11 +33,13 @@ fn an_image_is_shown_to_a_model_that_sees() {
     });
     // The model of the conversation is not known to see; the one of the task is said to.
     let models = format!(
-        "providers:\n  eyes:\n    base_url: {}\n    dialect: chat_completions\n    models:\n      - name: seer\n        images: true\nauxiliary: {{vision: {{provider: eyes, model: seer}}}}\nsessions: {{titles: false}}\n",
+        "providers:\n  eyes:\n    base_url: {}\n    dialect: chat_completions\n    key_variables: [EYES_KEY]\n    models:\n      - name: seer\n        images: true\nauxiliary: {{vision: {{provider: eyes, model: seer}}}}\nsessions: {{titles: false}}\n",
         server.base_url()
     );
     std::fs::write(stage.home().join("config.yaml"), models).unwrap();
-    let run = stage.ask(&server.base_url(), &["-q", "look at a.png"]);
+    let mut command = stage.command(&chat(&server.base_url(), &["-q", "look at a.png"]));
+    command.env("EYES_KEY", "a-key-of-the-eyes");
+    let run = Stage::finish(command);
     assert_eq!(run.exit, 0, "{run:?}");
     let requests = server.requests();
     let last = requests.last().unwrap();

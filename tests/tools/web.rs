@@ -80,7 +80,7 @@ fn a_long_page_is_cut_and_can_be_read_on() {
     let shown = called(&stage, "web_extract", &arguments, &[("HERM_ALLOW_PRIVATE_URLS", "true")]);
     let result = &shown["results"][0];
     assert_eq!(result["content"].as_str().unwrap().chars().count(), 600);
-    assert_eq!(result["left_out_chars"], 5_000 * 13 - 600);
+    assert_eq!(result["left_out_chars"], 5_000 * 14 - 600);
     let told = shown["full_text"].as_str().unwrap();
     let path = told.split('`').nth(1).unwrap();
     assert!(std::fs::read_to_string(path).unwrap().len() > 60_000, "{told}");

@@ -99,11 +99,9 @@ fn listed(text: &str, one: &Alternative<'_>) -> Option<Value> {
 fn integer(text: &str) -> Option<Value> {
     let text =
         text.strip_prefix('+').filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit())).unwrap_or(text);
-    let read: Value = serde_json::from_str(text).ok()?;
-    if read.is_i64() || read.is_u64() {
-        return Some(read);
-    }
-    read.is_f64().then(|| expanded(text)).flatten().and_then(|digits| integer(&digits))
+    let whole = |text: &str| serde_json::from_str(text).ok().filter(|read| check::is(read, "integer"));
+    let number = || serde_json::from_str::<Value>(text).is_ok_and(|read| read.is_f64());
+    whole(text).or_else(|| whole(&expanded(text).filter(|_| number())?))
 }
 
 /// A JSON number with a fraction or an exponent as plain digits, if it is whole. Digits are moved, not
