@@ -78,8 +78,83 @@ pub fn script(text: &str, depth: &Depth) -> Option<Program> {
     guarded(|| {
         let options = options();
         let tokens = uncached_tokenize_str(text, &options.tokenizer_options()).ok()?;
-        parse_tokens(&tokens, &options).ok()
+        parse_tokens(&with_parted_brackets(with_ended_cases(tokens)), &options).ok()
     })
+}
+
+/// The parser takes `esac )` for one more pattern of the `case`; with a `;` between them it does not,
+/// and to the shell it is the same.
+fn with_ended_cases(tokens: Vec<Token>) -> Vec<Token> {
+    let is_end = |token: &Token| matches!(token, Token::Word(word, _) if word == "esac");
+    if !tokens.iter().any(is_end) {
+        return tokens;
+    }
+    let mut ended = Vec::with_capacity(tokens.len() + 1);
+    let mut tokens = tokens.into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        let span = token.location().clone();
+        let ends = is_end(&token)
+            && matches!(tokens.peek(), Some(Token::Operator(operator, _)) if operator == ")");
+        ended.push(token);
+        if ends {
+            ended.push(Token::Operator(";".to_owned(), span));
+        }
+    }
+    ended
+}
+
+/// Two subshells are told from arithmetic by what stands between their brackets, which the parser
+/// does not look at: `( ( a ) )` and `((a) )` are subshells. An empty command between the first two
+/// brackets makes it see.
+fn with_parted_brackets(tokens: Vec<Token>) -> Vec<Token> {
+    let is = |token: &Token, bracket: &str| matches!(token, Token::Operator(operator, _) if operator == bracket);
+    let doubled = tokens.windows(2).any(|pair| pair.iter().all(|token| is(token, "(")));
+    if !doubled {
+        return tokens;
+    }
+    let mut closed_by = vec![None; tokens.len()];
+    let mut open = vec![];
+    for (nth, token) in tokens.iter().enumerate() {
+        if is(token, "(") {
+            open.push(nth);
+        } else if is(token, ")")
+            && let Some(slot) = open.pop().and_then(|at| closed_by.get_mut(at))
+        {
+            *slot = Some(nth);
+        }
+    }
+    let glued = |first: usize, second: usize| match (tokens.get(first), tokens.get(second)) {
+        (Some(a), Some(b)) => first + 1 == second && a.location().end.index == b.location().start.index,
+        _ => false,
+    };
+    let closing = |at: usize| closed_by.get(at).copied().flatten();
+    let mut parted = Vec::with_capacity(tokens.len() + 2);
+    for (nth, token) in tokens.iter().enumerate() {
+        parted.push(token.clone());
+        if !is(token, "(") || !tokens.get(nth + 1).is_some_and(|next| is(next, "(")) {
+            continue;
+        }
+        let ends_glued = matches!((closing(nth + 1), closing(nth)), (Some(inner), Some(outer)) if glued(inner, outer));
+        if !(glued(nth, nth + 1) && ends_glued) {
+            parted.push(Token::Word(":".to_owned(), token.location().clone()));
+            parted.push(Token::Operator(";".to_owned(), token.location().clone()));
+        }
+    }
+    parted
+}
+
+/// Whether two brackets of the same kind stand with nothing but space between them.
+pub fn has_parted_brackets(text: &str) -> bool {
+    let mut last = ' ';
+    let mut parted = false;
+    for c in text.chars() {
+        match c {
+            '(' | ')' if c == last && parted => return true,
+            c if c.is_whitespace() || c == '\\' => parted = true,
+            c => (last, parted) = (c, false),
+        }
+    }
+    false
 }
 
 /// Something between two operators.

@@ -754,3 +754,33 @@ fn what_would_run_is_listed_as_the_shell_would_see_it() {
     assert_eq!(commands("sudo -u bob env A=1 ls"), ["sudo -u bob env A=1 ls", "env A=1 ls", "ls"]);
     assert!(commands("# ls").is_empty());
 }
+
+#[test]
+fn brackets_with_a_space_between_them_are_subshells() {
+    for command in [
+        "( ( reboot))",
+        "((reboot) )",
+        "( (reboot) )",
+        "echo $( (reboot))",
+        "echo $((reboot) )",
+        "echo \"$( ( reboot ) )\"",
+        "(\\\n(reboot))",
+        "if ( (reboot)); then ls; fi",
+        "( ( ls; reboot ) )",
+        "( case x in (x) reboot;; esac)",
+        "cat <(( reboot\n)\n)",
+        "cat <((reboot))",
+        "cat <(( cat <<END\n$(reboot\n)\nEND\n)\n)",
+        "cat <(( cat <<END\n$(:(){ :|:& };:\n)\nEND\n)\n)",
+        "( ( ( reboot)))",
+        "((( reboot) ))",
+        "(case x in x) reboot;; esac)",
+        "( case x in (x) a=(y 'reboot'); ${a[1]};; esac )",
+        "(if ls; then case x in x) reboot;; esac; fi; case y in y) ls;; esac)",
+    ] {
+        assert!(is_blocked(command), "{command:?}: {:?}", verdict(command));
+    }
+    for command in ["((i++))", "(( $i < 10 )) && ls", "echo $((x + (1 * 2)))", "((a > 5)); ( ls )"] {
+        assert_eq!(verdict(command), Verdict::Allow, "{command}");
+    }
+}

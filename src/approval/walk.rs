@@ -122,6 +122,8 @@ pub struct Walk<'a> {
     conditional: bool,
     detached: bool,
     splits_elsewhere: bool,
+    /// What the parser takes for arithmetic may be subshells.
+    parted_brackets: bool,
     /// The script that is being visited, if it is not the line itself.
     script: Option<Arc<str>>,
     scripts_read: usize,
@@ -145,6 +147,7 @@ impl<'a> Walk<'a> {
             conditional: false,
             detached: false,
             splits_elsewhere: false,
+            parted_brackets: false,
             script: None,
             scripts_read: 0,
             nested: 0,
@@ -199,10 +202,12 @@ impl<'a> Walk<'a> {
         if !self.spend(script.len()) {
             return;
         }
+        let outer = std::mem::replace(&mut self.parted_brackets, parse::has_parted_brackets(script));
         match parse::script(script, &self.depth) {
             Some(program) => self.program(&program),
             None => self.runs(script),
         }
+        self.parted_brackets = outer;
     }
 
     /// What is no script is at least searched for catastrophes.

@@ -166,10 +166,15 @@ impl Launcher {
                 let at = rest.iter().position(|field| field.value() == Some("--"))?;
                 Some(self.command(rest.get(at + 1..)?, open_ended))
             }
-            Runs::DashC => Some(match dash_c(rest) {
-                Some(text) => script_of(Some(text), false),
-                None => self.command(self.operands_left(rest)?, open_ended),
-            }),
+            Runs::DashC => {
+                let left = self.operands_left(rest)?;
+                // Behind what it starts, `-c` is an option of that.
+                let place = if self.operands == 1 { left.get(..2).unwrap_or_default() } else { rest };
+                Some(match dash_c(place) {
+                    Some(text) => script_of(Some(text), false),
+                    None => self.command(left, open_ended),
+                })
+            }
             Runs::Shell => {
                 let text = joined(self.operands_left(rest)?);
                 Some(script_of(text, false))
@@ -213,7 +218,8 @@ impl Launcher {
 
 /// The text of `-c TEXT` and its spellings.
 fn dash_c(arguments: &[Field]) -> Option<Field> {
-    for (nth, field) in arguments.iter().enumerate() {
+    let before_dashes = arguments.iter().take_while(|field| field.value() != Some("--"));
+    for (nth, field) in before_dashes.enumerate() {
         let Some(text) = field.value() else { continue };
         let is_cluster = text.starts_with('-') && !text.starts_with("--") && text.ends_with('c');
         if is_cluster || matches!(text, "--command" | "--run" | "--session-command") {
