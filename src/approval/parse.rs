@@ -3,6 +3,7 @@
 //! The parser descends once for each level of nesting, and it backtracks. Both are bounded before
 //! it is called, and it runs on a stack that is deep enough for what is let through.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -77,9 +78,25 @@ pub fn script(text: &str, depth: &Depth) -> Option<Program> {
     }
     guarded(|| {
         let options = options();
-        let tokens = uncached_tokenize_str(text, &options.tokenizer_options()).ok()?;
+        let text = with_parted_processes(text);
+        let tokens = uncached_tokenize_str(&text, &options.tokenizer_options()).ok()?;
         parse_tokens(&with_parted_brackets(with_ended_cases(tokens)), &options).ok()
     })
+}
+
+/// `<((` is a process substitution with a subshell in it; the parser takes the brackets for
+/// arithmetic, and `<<` in them for a shift.
+fn with_parted_processes(text: &str) -> Cow<'_, str> {
+    match text.contains("<((") || text.contains(">((") {
+        true => Cow::Owned(text.replace("<((", "<( (").replace(">((", ">( (")),
+        false => Cow::Borrowed(text),
+    }
+}
+
+/// Whether a here-document may be taken for a shift to the left, as it is in brackets that look like
+/// arithmetic and are none.
+pub fn may_hide_document(text: &str) -> bool {
+    double_parentheses(text) > 0 && text.contains("<<")
 }
 
 /// The parser takes `esac )` for one more pattern of the `case`; with a `;` between them it does not,
@@ -269,12 +286,12 @@ fn nesting(text: &str) -> usize {
     deepest
 }
 
-/// Without those of `$((`, which is read another way.
+/// Without those of `$((`, `<((` and `>((`, which are read another way.
 fn double_parentheses(text: &str) -> usize {
     let (mut before, mut last) = (' ', ' ');
     let mut count = 0;
     for c in text.chars() {
-        count += usize::from(c == '(' && last == '(' && before != '$');
+        count += usize::from(c == '(' && last == '(' && !matches!(before, '$' | '<' | '>'));
         (before, last) = (last, c);
     }
     count

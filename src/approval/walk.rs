@@ -203,6 +203,9 @@ impl<'a> Walk<'a> {
             return;
         }
         let outer = std::mem::replace(&mut self.parted_brackets, parse::has_parted_brackets(script));
+        if parse::may_hide_document(script) {
+            self.unread("a here-document in it may be arithmetic");
+        }
         match parse::script(script, &self.depth) {
             Some(program) => self.program(&program),
             None => self.runs(script),
