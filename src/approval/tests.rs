@@ -784,3 +784,28 @@ fn brackets_with_a_space_between_them_are_subshells() {
         assert_eq!(verdict(command), Verdict::Allow, "{command}");
     }
 }
+
+/// Where it stands has a stack of its own size; what is read there must fit into a part of it.
+#[test]
+fn a_shallow_line_is_read_on_half_a_megabyte() {
+    let quoted = |text: &str| format!("bash -c '{}'", text.replace('\'', "'\\''"));
+    let nested = (0..6).fold("( { ls; } )".to_owned(), |text, _| quoted(&text));
+    let texts = [
+        "sudo ".repeat(9) + "ls",
+        "sudo ".repeat(7) + "bash -c '( { ls; } )'",
+        nested,
+        "eval ".repeat(9) + "ls",
+        "xargs ".repeat(9) + "ls",
+        "echo ${x:-${y:-z}} $(echo $(ls)) $((1 + (2)))".to_owned(),
+        "if ls; then if ls; then (ls); fi; fi".to_owned(),
+        "f() { { ls \"$(ls)\"; }; }; f".to_owned(),
+        "case x in a) (ls);; esac; [[ ( -n a ) && ! b ]]".to_owned(),
+        "a{b,{c,d}}e ".repeat(20),
+        "{ ls | ( ls ) ; } | ".repeat(50) + "cat",
+    ];
+    for text in texts {
+        let thread = std::thread::Builder::new().stack_size(512 << 10);
+        let judged = thread.spawn(move || anywhere(&text)).unwrap();
+        judged.join().unwrap();
+    }
+}

@@ -4,6 +4,7 @@
 mod cases;
 mod dangerous;
 mod disguise;
+mod explain;
 mod harmless;
 mod red_team;
 
