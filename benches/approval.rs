@@ -92,7 +92,8 @@ fn ordinary(rounds: usize) {
     let thread = timed(rounds.min(500), || {
         std::thread::Builder::new().stack_size(128 << 20).spawn(|| ()).unwrap().join().unwrap();
     });
-    let mut rows = vec![row(["command line", "judged µs", "parsed µs", "ratio", "regex set µs", "thread µs"])];
+    let mut rows =
+        vec![row(["command line", "judged µs", "parsed µs", "ratio", "regex set µs", "thread µs"])];
     let mut slowest = Duration::ZERO;
     for command in ORDINARY {
         let judging = timed(rounds, || judged(command));
@@ -123,7 +124,8 @@ fn long(rounds: usize) {
         ("substitutions", "echo \"$(date)\"; "),
         ("quotes", "echo 'a b' \"c d\"\n"),
     ];
-    let mut rows = vec![row(["kind", "1 KB µs", "10 KB µs/KB", "100 KB µs/KB", "growth", "parsed 100 KB µs/KB"])];
+    let mut rows =
+        vec![row(["kind", "1 KB µs", "10 KB µs/KB", "100 KB µs/KB", "growth", "parsed 100 KB µs/KB"])];
     for (name, part) in kinds {
         let text = |kilobytes: usize| {
             let body = part.repeat((kilobytes << 10) / part.len());

@@ -11,8 +11,10 @@ use super::word::Field;
 /// Programs whose first operand is a pattern that is searched for.
 const SEARCH: &[&str] = &["grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "pgrep"];
 /// Programs whose arguments are words to print or to look up.
-const SPEAK: &[&str] =
-    &["echo", "printf", "man", "which", "type", "apropos", "whatis", "tldr", "whereis", "test", "[", "[[", "expr", "info"];
+const SPEAK: &[&str] = &[
+    "echo", "printf", "man", "which", "type", "apropos", "whatis", "tldr", "whereis", "test", "[", "[[",
+    "expr", "info",
+];
 /// Options of other programs that are followed by prose or by a pattern.
 const PROSE: &[(&[&str], &[&str])] = &[
     (&["git"], &["-m", "--message", "--grep", "-S", "-G", "--author"]),
@@ -38,6 +40,9 @@ fn breaks(rule: &str, call: &Invocation) -> bool {
     let arguments: Vec<&str> = call.arguments.iter().map(Field::text).collect();
     let program = call.program.text();
     let from_program = rule.trim_start_matches('*');
+    if from_program.is_empty() {
+        return true;
+    }
     let line = |program: &str| format!("{program} {}", arguments.join(" ")).trim_end().to_lowercase();
     // `docker *` is about `docker` alone, too.
     let fits = |rule: &str, line: &str| glob::matches(rule, line) || glob::matches(rule, &format!("{line} "));

@@ -8,6 +8,7 @@ use super::scripts::SHELLS;
 use super::word::Field;
 
 mod embedded;
+mod env;
 mod shell;
 mod table;
 mod xargs;
@@ -48,7 +49,9 @@ pub fn look_through(invocation: &Invocation) -> Vec<Inner> {
         "parallel" => xargs::parallel(invocation),
         "find" | "fd" | "fdfind" | "gfind" => executed(arguments),
         "watch" | "entr" | "hyperfine" | "ssh-agent" | "at" | "batch" => texts(invocation, name),
-        "env" if let Some(text) = split_string(arguments) => script_of(Some(text), false),
+        "env" | "genv" => env::env(arguments, invocation.open_ended),
+        "su" | "runuser" => env::su(name, arguments, invocation.open_ended),
+        "ssh" if ssh_without_command(arguments) => fed(invocation),
         _ => table::launched(name, arguments, invocation.open_ended),
     };
     inner.extend(embedded::texts(name, arguments));
@@ -90,6 +93,13 @@ fn fed(invocation: &Invocation) -> Vec<Inner> {
     }
 }
 
+/// Whether an `ssh` is given a host and no command, so that a shell there reads standard input.
+pub fn ssh_without_command(arguments: &[Field]) -> bool {
+    let rest = after_options(arguments, table::SSH_VALUED, &[]).unwrap_or_default();
+    let no_command = arguments.iter().any(|field| field.value() == Some("-N"));
+    rest.len() == 1 && !no_command
+}
+
 /// `source FILE ARGUMENTS`.
 fn sourced(arguments: &[Field]) -> Vec<Inner> {
     let rest = match arguments.first().and_then(Field::value) {
@@ -113,7 +123,11 @@ fn texts(invocation: &Invocation, name: &str) -> Vec<Inner> {
     match name {
         "at" | "batch" => {
             let text = invocation.stdin.as_deref().and_then(Stdin::text).map(Field::literal);
-            if invocation.stdin.is_some() { script_of(Some(text.unwrap_or_else(Field::unknown)), false) } else { vec![] }
+            if invocation.stdin.is_some() {
+                script_of(Some(text.unwrap_or_else(Field::unknown)), false)
+            } else {
+                vec![]
+            }
         }
         "hyperfine" => {
             let operands = after_options(arguments, "wmMrsSpcCiunN", &[]).unwrap_or_default();
@@ -132,7 +146,11 @@ fn texts(invocation: &Invocation, name: &str) -> Vec<Inner> {
 }
 
 /// What follows the options.
-pub(super) fn after_options<'a>(arguments: &'a [Field], valued: &str, valued_long: &[&str]) -> Option<&'a [Field]> {
+pub(super) fn after_options<'a>(
+    arguments: &'a [Field],
+    valued: &str,
+    valued_long: &[&str],
+) -> Option<&'a [Field]> {
     let mut rest = arguments;
     while let Some((first, after)) = rest.split_first() {
         let Some(text) = first.value() else { return Some(rest) };
@@ -180,26 +198,6 @@ pub(super) fn script_of(text: Option<Field>, same_shell: bool) -> Vec<Inner> {
         }
         None => vec![script(field.text()), Inner::Unknown],
     }
-}
-
-/// `env -S TEXT`.
-fn split_string(arguments: &[Field]) -> Option<Field> {
-    for (nth, field) in arguments.iter().enumerate() {
-        let text = field.value()?;
-        if text == "-S" || text == "--split-string" {
-            return joined(arguments.get(nth + 1..)?);
-        }
-        let attached = text.strip_prefix("-S").or_else(|| text.strip_prefix("--split-string="));
-        if let Some(attached) = attached.or_else(|| text.strip_prefix("-iS")) {
-            let mut words = vec![Field::literal(attached)];
-            words.extend(arguments.get(nth + 1..)?.iter().cloned());
-            return joined(&words);
-        }
-        if !text.starts_with('-') && !text.contains('=') {
-            return None;
-        }
-    }
-    None
 }
 
 /// The commands of `find -exec` and its relatives, up to `;` or `+`.

@@ -110,8 +110,8 @@ fn with_ended_cases(tokens: Vec<Token>) -> Vec<Token> {
     let mut tokens = tokens.into_iter().peekable();
     while let Some(token) = tokens.next() {
         let span = token.location().clone();
-        let ends = is_end(&token)
-            && matches!(tokens.peek(), Some(Token::Operator(operator, _)) if operator == ")");
+        let ends =
+            is_end(&token) && matches!(tokens.peek(), Some(Token::Operator(operator, _)) if operator == ")");
         ended.push(token);
         if ends {
             ended.push(Token::Operator(";".to_owned(), span));
@@ -124,7 +124,8 @@ fn with_ended_cases(tokens: Vec<Token>) -> Vec<Token> {
 /// does not look at: `( ( a ) )` and `((a) )` are subshells. An empty command between the first two
 /// brackets makes it see.
 fn with_parted_brackets(tokens: Vec<Token>) -> Vec<Token> {
-    let is = |token: &Token, bracket: &str| matches!(token, Token::Operator(operator, _) if operator == bracket);
+    let is =
+        |token: &Token, bracket: &str| matches!(token, Token::Operator(operator, _) if operator == bracket);
     let doubled = tokens.windows(2).any(|pair| pair.iter().all(|token| is(token, "(")));
     if !doubled {
         return tokens;
@@ -151,7 +152,8 @@ fn with_parted_brackets(tokens: Vec<Token>) -> Vec<Token> {
         if !is(token, "(") || !tokens.get(nth + 1).is_some_and(|next| is(next, "(")) {
             continue;
         }
-        let ends_glued = matches!((closing(nth + 1), closing(nth)), (Some(inner), Some(outer)) if glued(inner, outer));
+        let ends_glued =
+            matches!((closing(nth + 1), closing(nth)), (Some(inner), Some(outer)) if glued(inner, outer));
         if !(glued(nth, nth + 1) && ends_glued) {
             parted.push(Token::Word(":".to_owned(), token.location().clone()));
             parted.push(Token::Operator(";".to_owned(), token.location().clone()));

@@ -13,6 +13,7 @@ use super::word::Field;
 mod code;
 mod files;
 mod git;
+mod network;
 mod own;
 mod permissions;
 mod processes;
@@ -75,7 +76,9 @@ pub fn dangers(reading: &Reading, asked: &Asked<'_>) -> Vec<Danger> {
         of_call(call, asked.command, &around, &mut found);
         if let Some(script) = &call.script {
             let new = found.dangers.iter_mut().skip(before);
-            new.for_each(|danger| danger.reason.push_str(&format!(" That is in the script {}.", quoted(script))));
+            new.for_each(|danger| {
+                danger.reason.push_str(&format!(" That is in the script {}.", quoted(script)))
+            });
         }
     }
     for write in &reading.writes {
@@ -96,7 +99,11 @@ fn of_call(call: &Invocation, command: &str, around: &Around<'_>, found: &mut Fo
     let Some(name) = call.name().map(str::to_lowercase) else { return };
     let name = name.strip_suffix(".exe").unwrap_or(&name);
     if name.chars().any(|c| matches!(c, '\u{200b}'..='\u{200d}' | '\u{2060}' | '\u{ad}')) {
-        found.add("unknown-program", "The name of its program has invisible letters.".into(), excerpt(command));
+        found.add(
+            "unknown-program",
+            "The name of its program has invisible letters.".into(),
+            excerpt(command),
+        );
     }
     files::found(name, call, around, found);
     permissions::found(name, call, found);
@@ -108,6 +115,7 @@ fn of_call(call: &Invocation, command: &str, around: &Around<'_>, found: &mut Fo
     code::found(name, call, found);
     windows::found(name, call, found);
     own::found(name, call, found);
+    network::found(name, call, found);
 }
 
 /// Asks about a line that was not understood.

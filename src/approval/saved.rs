@@ -25,7 +25,9 @@ pub struct Error {
 /// Keeps a command line whose size was refused, and says in the judgement how to go on. Anything
 /// else is left as it is.
 pub fn keep(judgement: &mut Judgement, command: &str, agent_home: &Path) {
-    let (Step::Limits, Verdict::Block { shown, .. }) = (judgement.step, &mut judgement.verdict) else { return };
+    let (Step::Limits, Verdict::Block { shown, .. }) = (judgement.step, &mut judgement.verdict) else {
+        return;
+    };
     match save(command, shown, agent_home, SystemTime::now()) {
         Ok(path) => {
             shown.push_str(&format!(
@@ -85,7 +87,10 @@ fn remove_old(folder: &Path, now: SystemTime) {
         let ours = name.to_str().is_some_and(|name| name.starts_with("blocked-") && name.ends_with(".sh"));
         let age = entry.metadata().and_then(|facts| facts.modified()).ok();
         let is_old = age.and_then(|at| now.duration_since(at).ok()).is_some_and(|age| age > AGE_MAX);
-        if ours && is_old && let Err(error) = std::fs::remove_file(entry.path()) {
+        if ours
+            && is_old
+            && let Err(error) = std::fs::remove_file(entry.path())
+        {
             tracing::debug!(%error, "an old script was not removed");
         }
     }
@@ -103,7 +108,8 @@ mod tests {
         let command = "echo 'a'\necho b";
         let path = save(command, "it is long", home.path(), SystemTime::now()).unwrap();
         let name = path.file_name().unwrap().to_str().unwrap();
-        let (seconds, hash) = name.strip_prefix("blocked-").unwrap().strip_suffix(".sh").unwrap().split_once('-').unwrap();
+        let (seconds, hash) =
+            name.strip_prefix("blocked-").unwrap().strip_suffix(".sh").unwrap().split_once('-').unwrap();
         assert!(seconds.parse::<u64>().is_ok() && hash.len() == 8, "{name}");
         assert_eq!(path.parent().unwrap(), home.path().join("cache/blocked-scripts"));
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);

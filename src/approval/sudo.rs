@@ -6,7 +6,11 @@ use super::word::Field;
 
 /// The command that gives `sudo` a password where no person types it.
 pub fn feeds_password(reading: &Reading) -> Option<String> {
-    reading.invocations.iter().find(|call| is_sudo(call) && has_option(call, "SA", &["--stdin", "--askpass"])).map(Invocation::line)
+    reading
+        .invocations
+        .iter()
+        .find(|call| is_sudo(call) && has_option(call, "SA", &["--stdin", "--askpass"]))
+        .map(Invocation::line)
 }
 
 /// Whether a program is `sudo`.

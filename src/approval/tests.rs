@@ -32,7 +32,6 @@ fn is_blocked(command: &str) -> bool {
     matches!(verdict(command), Verdict::Block { .. })
 }
 
-
 #[test]
 fn each_catastrophe_is_blocked_by_its_rule() {
     for (command, rule) in [
@@ -646,7 +645,8 @@ fn a_yes_covers_a_danger_and_no_other() {
     }
     let both = "git push -f && git reset --hard";
     assert_eq!(step(both, &rules(both)), Step::AllowList);
-    let each = Rules { allowlist: vec![pattern("git push -f"), pattern("git reset --hard")], ..Rules::default() };
+    let each =
+        Rules { allowlist: vec![pattern("git push -f"), pattern("git reset --hard")], ..Rules::default() };
     assert_eq!(step(both, &each), Step::AllowList);
 }
 
@@ -782,6 +782,53 @@ fn brackets_with_a_space_between_them_are_subshells() {
     }
     for command in ["((i++))", "(( $i < 10 )) && ls", "echo $((x + (1 * 2)))", "((a > 5)); ( ls )"] {
         assert_eq!(verdict(command), Verdict::Allow, "{command}");
+    }
+}
+
+#[test]
+fn options_of_launchers_may_be_short_and_shortened_and_repeated() {
+    for command in [
+        "env -iS 'sh -c halt'",
+        "env -vS/bin/sh -c halt",
+        "env --spl='sh -c halt'",
+        "env --un X --split 'halt -f'",
+        "env -S '-u X sh -c halt'",
+        "env -S 'sh\\_-c\\_halt'",
+        "env -a other -S halt",
+        "env -iC /tmp A.B=1 halt",
+        "su -lc halt",
+        "su bob -c 'echo x' --comm halt",
+        "su --session-command=halt bob",
+        "runuser -g staff --command halt bob",
+        "runuser -u bob halt",
+        "sh -c -x halt",
+        "bash -c -o nounset -- halt",
+        "timeout --foreground 5 halt",
+        "ssh host <<< halt",
+        "echo halt | ssh -p 2222 host",
+        "kill -1",
+        "halt${IFS:0:1}-f",
+        "rm -rf \\\r\n/",
+    ] {
+        assert!(is_blocked(command), "{command:?}: {:?}", verdict(command));
+    }
+    for command in [
+        "env -u halt ls",
+        "env -Svi halt",
+        "env -- echo -S halt",
+        "env A=1 echo --split-string halt",
+        "env -0S halt",
+        "su -c halt -c 'echo x' bob",
+        "su -whalt bob",
+        "su -- bob -c halt",
+        "runuser -u bob --command halt",
+        "sh -- -c halt",
+        "sudo -n echo sh -c halt",
+        "timeout --foreground echo sh -c halt",
+        "ssh host uptime <<< halt",
+        "gcc -c halt.c",
+    ] {
+        assert!(!is_blocked(command), "{command:?}: {:?}", verdict(command));
     }
 }
 

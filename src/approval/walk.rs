@@ -8,7 +8,9 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use brush_parser::ast::{AndOr, AndOrList, Command, CompoundList, FunctionBody, Pipeline, Program, SeparatorOperator};
+use brush_parser::ast::{
+    AndOr, AndOrList, Command, CompoundList, FunctionBody, Pipeline, Program, SeparatorOperator,
+};
 
 use super::parse::{self, Depth};
 use super::reading::{Reading, Stdin};
@@ -35,6 +37,8 @@ const VALUE_BYTES_MAX: usize = 512;
 pub struct Place<'a> {
     pub cwd: Option<&'a Path>,
     pub home: Option<&'a Path>,
+    /// herm's own home, where it is not below the person's.
+    pub agent_home: Option<&'a Path>,
     pub scripts: &'a dyn Scripts,
 }
 
@@ -67,7 +71,8 @@ pub fn last_program(command: &str) -> Option<String> {
         }
         match pipeline.seq.last()? {
             Command::Simple(simple) => {
-                let mut walk = Walk::new(Place { cwd: None, home: None, scripts: &NoScripts }, depth);
+                let mut walk =
+                    Walk::new(Place { cwd: None, home: None, agent_home: None, scripts: &NoScripts }, depth);
                 walk.simple(simple);
                 let last = walk.reading.invocations.last()?;
                 let name = last.name()?;
@@ -106,6 +111,7 @@ pub enum Held {
 pub struct Walk<'a> {
     reading: Reading,
     scripts: &'a dyn Scripts,
+    agent_home: Option<&'a Path>,
     depth: Depth,
     variables: HashMap<String, Held>,
     /// `$1` and what follows, where they are known.
@@ -136,6 +142,7 @@ impl<'a> Walk<'a> {
         Self {
             reading: Reading { home: place.home.map(Path::to_owned), ..Reading::default() },
             scripts: place.scripts,
+            agent_home: place.agent_home,
             depth,
             variables: HashMap::new(),
             positional: None,
@@ -161,6 +168,10 @@ impl<'a> Walk<'a> {
 
     pub fn home(&self) -> String {
         self.reading.home.as_ref().map_or_else(|| HOME_UNKNOWN.into(), |home| home.display().to_string())
+    }
+
+    pub fn agent_home(&self) -> String {
+        self.agent_home.map_or_else(|| format!("{}/.herm", self.home()), |home| home.display().to_string())
     }
 
     pub fn cwd(&self) -> Option<String> {
@@ -343,5 +354,6 @@ impl<'a> Walk<'a> {
 fn assigned_name(word: &str) -> Option<&str> {
     let (name, _) = word.split_once('=')?;
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    (name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && name.chars().all(is_name)).then_some(name)
+    (name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && name.chars().all(is_name))
+        .then_some(name)
 }

@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use herm_schema::events::{
-    BusyPolicy, CacheTtl, CompressionPolicy, DeliveryPolicy, GuardrailPolicy, ReasoningEffort,
-    SpendingPolicy,
+    BusyPolicy, CacheTtl, CompressionPolicy, DeliveryPolicy, GuardrailPolicy, ReasoningEffort, SpendingPolicy,
 };
 
 use super::keys::{self, Key};

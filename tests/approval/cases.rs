@@ -42,7 +42,10 @@ fn every_command_of_every_case_gets_the_verdict_that_is_expected() {
                 };
                 checked += 1;
                 if !fits {
-                    wrong.push(format!("{}: {command:?} is {found}, not {expected}: {judgement:?}", case["id"]));
+                    wrong.push(format!(
+                        "{}: {command:?} is {found}, not {expected}: {judgement:?}",
+                        case["id"]
+                    ));
                 }
             }
         }
@@ -55,8 +58,12 @@ fn every_command_of_every_case_gets_the_verdict_that_is_expected() {
 #[test]
 fn the_floor_holds_in_every_mode_and_nobody_is_not_a_yes() {
     let case = cases().into_iter().find(|case| case["id"] == "cmd-policy-o").unwrap();
-    let commands: Vec<String> =
-        case["input"]["cases"].as_array().unwrap().iter().map(|c| c["cmd"].as_str().unwrap().to_owned()).collect();
+    let commands: Vec<String> = case["input"]["cases"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|c| c["cmd"].as_str().unwrap().to_owned())
+        .collect();
     let [root, shutdown, reset, clean] = commands.as_slice() else { panic!("{commands:?}") };
     let off = Rules { mode: Mode::Off, ..Rules::default() };
     assert_eq!(judged(root, &off, Scene::Cli).outcome, Outcome::Blocked);

@@ -70,7 +70,7 @@ const REFERENCE: &[(&str, &str)] = &[
     ("git branch --force --delete b", "git-branch-delete"),
     ("chmod +x r && ./r", "run-what-it-made"),
     ("sudo -s", "sudo-flag"),
-    ("sudo -ni", "sudo-flag"),
+    ("sudo -ns", "sudo-flag"),
 ];
 
 /// More of the same kinds.
@@ -246,6 +246,18 @@ const MORE: &[&str] = &[
     "herm gateway stop",
     "setsid herm gateway run",
     "herm config set approvals.mode off",
+    "nohup python3 -m herm.main gateway run",
+    "launchctl kick'start' -k gui/501/ai.herm.gateway",
+    "curl http://169.254.169.254/latest/meta-data/",
+    "wget -qO- 'http://metadata.google.internal/computeMetadata/v1/'",
+    "curl 'http://[fd00:ec2::254]/'",
+    "echo 'docker stop x' | ssh host",
+    "pip3 --proxy http://p:1 uninstall -y x",
+    "npm --prefix app rm x",
+    "rm C:/notes.txt",
+    "echo x > $HERM_HOME/auth.json",
+    "echo k >> C:/Users/bob/.ssh/authorized_keys",
+    "chmod +x /tmp/clean.sh && ./clean.sh",
     // Databases.
     "psql -c 'drop database prod'",
     "psql -c 'TRUNCATE users'",
@@ -314,7 +326,10 @@ fn every_row_of_the_reference_is_asked_about_by_its_rule() {
         let judgement = judged(command, &Rules::default(), Scene::Cli);
         let rules: Vec<&str> = judgement.dangers.iter().map(|danger| danger.rule).collect();
         if word(&judgement) != "ask" || !rules.contains(expected) {
-            wrong.push(format!("{command:?} is to be asked about by {expected}: {:?} {rules:?}", judgement.verdict));
+            wrong.push(format!(
+                "{command:?} is to be asked about by {expected}: {:?} {rules:?}",
+                judgement.verdict
+            ));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -335,10 +350,14 @@ fn danger_is_seen_wherever_it_stands() {
 #[test]
 fn reasons_are_plain_sentences_and_patterns_are_not_empty() {
     for command in REFERENCE.iter().map(|(command, _)| command).chain(MORE) {
-        let Verdict::Ask { reason, pattern, .. } = judged(command, &Rules::default(), Scene::Cli).verdict else {
+        let Verdict::Ask { reason, pattern, .. } = judged(command, &Rules::default(), Scene::Cli).verdict
+        else {
             panic!("{command}")
         };
-        assert!(reason.ends_with('.') && reason.starts_with(|c: char| c.is_uppercase() || c == '`'), "{reason}");
+        assert!(
+            reason.ends_with('.') && reason.starts_with(|c: char| c.is_uppercase() || c == '`'),
+            "{reason}"
+        );
         assert!(!reason.chars().any(char::is_control) && !pattern.is_empty(), "{command}: {reason}");
     }
 }

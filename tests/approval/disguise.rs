@@ -107,7 +107,9 @@ fn spelling(word: &str, nth: usize, dice: &mut Dice) -> Spelling {
     let at = dice.below(chars.len());
     let (head, tail): (String, String) = (chars[..at].iter().collect(), chars[at..].iter().collect());
     let bytes = |radix: u32| {
-        word.bytes().map(|b| if radix == 16 { format!("\\x{b:02x}") } else { format!("\\{b:03o}") }).collect::<String>()
+        word.bytes()
+            .map(|b| if radix == 16 { format!("\\x{b:02x}") } else { format!("\\{b:03o}") })
+            .collect::<String>()
     };
     match dice.below(18) {
         0 => same(format!("\"{word}\"")),
@@ -205,11 +207,46 @@ fn wrapped(line: Line, dice: &mut Dice) -> Line {
 
 fn launched(line: Line, dice: &mut Dice) -> Line {
     let before = dice.pick(&[
-        "sudo", "sudo -u root -E", "sudo --", "env", "env A=1", "env -u A", "nice", "nice -n 10", "nohup", "command",
-        "exec", "time", "timeout 5", "timeout -k 1 5s", "setsid", "stdbuf -o0", "ionice -c 3", "busybox", "doas",
-        "xargs", "xargs -n 1", "strace -f", "A=1 B=2", "builtin command", "unshare -r", "chroot /mnt",
-        "systemd-run --scope", "caffeinate", "docker exec -it c", "kubectl exec p --", "ssh host", "taskset 1",
-        "flock /tmp/l", "!", "time -p", "\\command", "find . -maxdepth 0 -exec", "direnv exec .", "uv run", "parallel",
+        "sudo",
+        "sudo -u root -E",
+        "sudo --",
+        "env",
+        "env A=1",
+        "env -u A",
+        "nice",
+        "nice -n 10",
+        "nohup",
+        "command",
+        "exec",
+        "time",
+        "timeout 5",
+        "timeout -k 1 5s",
+        "setsid",
+        "stdbuf -o0",
+        "ionice -c 3",
+        "busybox",
+        "doas",
+        "xargs",
+        "xargs -n 1",
+        "strace -f",
+        "A=1 B=2",
+        "builtin command",
+        "unshare -r",
+        "chroot /mnt",
+        "systemd-run --scope",
+        "caffeinate",
+        "docker exec -it c",
+        "kubectl exec p --",
+        "ssh host",
+        "taskset 1",
+        "flock /tmp/l",
+        "!",
+        "time -p",
+        "\\command",
+        "find . -maxdepth 0 -exec",
+        "direnv exec .",
+        "uv run",
+        "parallel",
     ]);
     let after = if before.starts_with("find") { " \\;" } else { "" };
     let simple = before != "!" && !before.contains('=') && after.is_empty() && !before.starts_with("time");

@@ -100,7 +100,12 @@ fn the_text_says_the_same_and_what_is_wrong_is_named() {
     let place = Place::new();
     let told = place.run(&["--", "git push -f"], "");
     let text = String::from_utf8(told.stdout).unwrap();
-    for part in ["A person is asked", "git-force-push", "a lasting yes would cover: git push --force", "What would run:"] {
+    for part in [
+        "A person is asked",
+        "git-force-push",
+        "a lasting yes would cover: git push --force",
+        "What would run:",
+    ] {
         assert!(text.contains(part), "{text}");
     }
     for (arguments, stdin, error) in [

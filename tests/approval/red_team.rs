@@ -84,7 +84,10 @@ fn no_disguise_of_a_hard_line_gets_through() {
         match word(&judgement) {
             "block" => blocked += 1,
             "ask" if !line.decidable => {}
-            other => through.push(format!("{other}: {:?} of {plain:?}\n  {:?}\n  {:?}", line.text, judgement.verdict, judgement.commands)),
+            other => through.push(format!(
+                "{other}: {:?} of {plain:?}\n  {:?}\n  {:?}",
+                line.text, judgement.verdict, judgement.commands
+            )),
         }
     }
     println!("{blocked} of {DISGUISES} blocked, {undecidable} undecidable, {} others", through.len());

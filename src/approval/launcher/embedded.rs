@@ -15,12 +15,37 @@ enum Value {
 use Value::{Behind, Whole};
 
 const OPTIONS: &[(&[&str], &[&str], Value)] = &[
-    (&["tar", "gtar", "bsdtar"], &["--to-command", "--use-compress-program", "-I", "--rsh-command", "-F", "--info-script", "--new-volume-script"], Whole),
+    (
+        &["tar", "gtar", "bsdtar"],
+        &[
+            "--to-command",
+            "--use-compress-program",
+            "-I",
+            "--rsh-command",
+            "-F",
+            "--info-script",
+            "--new-volume-script",
+        ],
+        Whole,
+    ),
     (&["tar", "gtar", "bsdtar"], &["--checkpoint-action"], Behind("exec=")),
     (&["rsync", "rclone"], &["-e", "--rsh", "--rsync-path"], Whole),
     (&["ssh", "scp", "sftp", "autossh", "sshfs", "mosh"], &["-o"], Behind("ProxyCommand=")),
     (&["ssh", "scp", "sftp", "autossh", "sshfs", "mosh"], &["-o"], Behind("LocalCommand=")),
-    (&["git"], &["--upload-pack", "--receive-pack", "--exec", "-x", "--tree-filter", "--index-filter", "--msg-filter", "--env-filter"], Whole),
+    (
+        &["git"],
+        &[
+            "--upload-pack",
+            "--receive-pack",
+            "--exec",
+            "-x",
+            "--tree-filter",
+            "--index-filter",
+            "--msg-filter",
+            "--env-filter",
+        ],
+        Whole,
+    ),
     (&["sort", "gsort"], &["--compress-program"], Whole),
     (&["rg"], &["--pre", "--hostname-bin"], Whole),
     (&["man"], &["-P", "--pager", "-H", "--html"], Whole),
@@ -50,15 +75,26 @@ const OPTIONS: &[(&[&str], &[&str], Value)] = &[
 
 /// Settings of `git` whose values are commands.
 const GIT_COMMANDS: &[&str] = &[
-    "core.pager", "core.editor", "core.sshcommand", "core.fsmonitor", "core.hookspath", "sequence.editor",
-    "diff.external", "credential.helper", "gpg.program", "core.askpass", "core.gitproxy",
+    "core.pager",
+    "core.editor",
+    "core.sshcommand",
+    "core.fsmonitor",
+    "core.hookspath",
+    "sequence.editor",
+    "diff.external",
+    "credential.helper",
+    "gpg.program",
+    "core.askpass",
+    "core.gitproxy",
 ];
 
 /// The commands that a program is told to run besides.
 pub fn texts(name: &str, arguments: &[Field]) -> Vec<Inner> {
     let mut inner = vec![];
     for (_, options, value) in OPTIONS.iter().filter(|(names, ..)| names.contains(&name)) {
-        inner.extend(named_by(options, value, arguments).into_iter().flat_map(|text| script_of(Some(text), false)));
+        inner.extend(
+            named_by(options, value, arguments).into_iter().flat_map(|text| script_of(Some(text), false)),
+        );
     }
     match name {
         "git" => inner.extend(git(arguments)),
@@ -105,8 +141,12 @@ fn git(arguments: &[Field]) -> Vec<Inner> {
         }
         let Some((key, command)) = setting.text().split_once('=') else { continue };
         let key = key.to_lowercase();
-        let runs = GIT_COMMANDS.contains(&key.as_str()) || key.starts_with("pager.") || key.ends_with(".textconv")
-            || key.ends_with(".cmd") || key.ends_with(".clean") || key.ends_with(".smudge");
+        let runs = GIT_COMMANDS.contains(&key.as_str())
+            || key.starts_with("pager.")
+            || key.ends_with(".textconv")
+            || key.ends_with(".cmd")
+            || key.ends_with(".clean")
+            || key.ends_with(".smudge");
         let command = match (command.strip_prefix('!'), runs) {
             (Some(command), _) => command,
             (None, true) => command,

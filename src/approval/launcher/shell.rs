@@ -6,8 +6,14 @@ use crate::approval::word::Field;
 #[derive(Debug, PartialEq)]
 pub enum Source {
     /// `-c TEXT NAME ARGUMENTS`.
-    Text { text: Field, positional: Vec<Field> },
-    File { path: Field, arguments: Vec<Field> },
+    Text {
+        text: Field,
+        positional: Vec<Field>,
+    },
+    File {
+        path: Field,
+        arguments: Vec<Field>,
+    },
     Stdin,
     /// `--version`, or a text that is missing.
     Nothing,
@@ -23,7 +29,9 @@ pub fn shell_source(arguments: &[Field]) -> Source {
         match text {
             "-" | "--" => break,
             "--version" | "--help" => return Source::Nothing,
-            "--rcfile" | "--init-file" | "-o" | "-O" | "+o" | "+O" => rest = rest.get(1..).unwrap_or_default(),
+            "--rcfile" | "--init-file" | "-o" | "-O" | "+o" | "+O" => {
+                rest = rest.get(1..).unwrap_or_default()
+            }
             _ if text.starts_with("--") => {}
             _ => {
                 has_c |= text.starts_with('-') && text.contains('c');

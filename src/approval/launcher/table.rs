@@ -46,36 +46,106 @@ const fn plain(names: &'static [&'static str], valued: &'static str) -> Launcher
     Launcher { names, valued, ..PLAIN }
 }
 
-const fn after(names: &'static [&'static str], words: &'static [&'static str], valued: &'static str) -> Launcher {
+const fn after(
+    names: &'static [&'static str],
+    words: &'static [&'static str],
+    valued: &'static str,
+) -> Launcher {
     Launcher { names, words, valued, ..PLAIN }
 }
 
+/// Options of `ssh` that take a value.
+pub const SSH_VALUED: &str = "BbcDEeFIiJLlmOopQRSWw";
+
 const DOCKER: &[&str] = &["docker", "podman", "nerdctl"];
 const DOCKER_LONG: &[&str] = &[
-    "--user", "--env", "--workdir", "--env-file", "--name", "--volume", "--mount", "--network", "--entrypoint",
-    "--publish", "--label", "--hostname", "--memory", "--cpus", "--platform", "--add-host", "--cap-add", "--cap-drop",
-    "--device", "--dns", "--gpus", "--ipc", "--pid", "--pull", "--restart", "--runtime", "--security-opt",
-    "--shm-size", "--tmpfs", "--ulimit", "--userns", "--volumes-from", "--index", "--file", "--project-name",
-    "--detach-keys", "--log-driver", "--stop-signal", "--context", "--host", "--net",
+    "--user",
+    "--env",
+    "--workdir",
+    "--env-file",
+    "--name",
+    "--volume",
+    "--mount",
+    "--network",
+    "--entrypoint",
+    "--publish",
+    "--label",
+    "--hostname",
+    "--memory",
+    "--cpus",
+    "--platform",
+    "--add-host",
+    "--cap-add",
+    "--cap-drop",
+    "--device",
+    "--dns",
+    "--gpus",
+    "--ipc",
+    "--pid",
+    "--pull",
+    "--restart",
+    "--runtime",
+    "--security-opt",
+    "--shm-size",
+    "--tmpfs",
+    "--ulimit",
+    "--userns",
+    "--volumes-from",
+    "--index",
+    "--file",
+    "--project-name",
+    "--detach-keys",
+    "--log-driver",
+    "--stop-signal",
+    "--context",
+    "--host",
+    "--net",
 ];
 
 const LAUNCHERS: &[Launcher] = &[
     Launcher {
         valued_long: &[
-            "--user", "--group", "--prompt", "--host", "--close-from", "--role", "--type", "--chdir", "--chroot",
-            "--other-user", "--command-timeout",
+            "--user",
+            "--group",
+            "--prompt",
+            "--host",
+            "--close-from",
+            "--role",
+            "--type",
+            "--chdir",
+            "--chroot",
+            "--other-user",
+            "--command-timeout",
         ],
         assignments: true,
         ..plain(&["sudo"], "ugphCrtTUDRa")
     },
     Launcher { assignments: true, ..plain(&["doas"], "uC") },
-    Launcher { valued_long: &["--unset", "--chdir"], assignments: true, ..plain(&["env", "genv"], "uC") },
     Launcher { valued_long: &["--adjustment"], ..plain(&["nice", "gnice"], "n") },
     plain(
         &[
-            "nohup", "command", "builtin", "setsid", "busybox", "toybox", "unbuffer", "pkexec", "eatmydata",
-            "torsocks", "proxychains", "proxychains4", "dbus-run-session", "dbus-launch", "linux32", "linux64",
-            "setarch", "catchsegv", "winpty", "tsocks", "noglob", "nocorrect",
+            "nohup",
+            "command",
+            "builtin",
+            "setsid",
+            "busybox",
+            "toybox",
+            "unbuffer",
+            "pkexec",
+            "eatmydata",
+            "torsocks",
+            "proxychains",
+            "proxychains4",
+            "dbus-run-session",
+            "dbus-launch",
+            "linux32",
+            "linux64",
+            "setarch",
+            "catchsegv",
+            "winpty",
+            "tsocks",
+            "noglob",
+            "nocorrect",
             "daemonize",
         ],
         "",
@@ -99,12 +169,31 @@ const LAUNCHERS: &[Launcher] = &[
     plain(&["ltrace"], "eopsuanlxSF"),
     plain(&["caffeinate"], "tw"),
     Launcher {
-        valued_long: &["--unit", "--property", "--uid", "--gid", "--setenv", "--slice", "--on-calendar", "--on-active", "--description", "--working-directory", "--machine", "--host"],
+        valued_long: &[
+            "--unit",
+            "--property",
+            "--uid",
+            "--gid",
+            "--setenv",
+            "--slice",
+            "--on-calendar",
+            "--on-active",
+            "--description",
+            "--working-directory",
+            "--machine",
+            "--host",
+        ],
         ..plain(&["systemd-run", "systemd-inhibit", "systemd-cat"], "pEutHM")
     },
     plain(&["proot"], "rbwq"),
     plain(&["fakeroot", "fakechroot"], "lsb"),
-    plain(&["valgrind", "rr", "firejail", "xvfb-run", "numactl", "cpulimit", "setpriv", "capsh", "prlimit", "choom"], "nsepaFif"),
+    plain(
+        &[
+            "valgrind", "rr", "firejail", "xvfb-run", "numactl", "cpulimit", "setpriv", "capsh", "prlimit",
+            "choom",
+        ],
+        "nsepaFif",
+    ),
     Launcher { operands: 1, ..plain(&["cgexec"], "g") },
     after(&["perf"], &["stat"], "eo"),
     after(&["perf"], &["record"], "eo"),
@@ -114,28 +203,42 @@ const LAUNCHERS: &[Launcher] = &[
     after(&["conda", "mamba", "micromamba"], &["run"], "np"),
     after(&["rustup"], &["run"], ""),
     Launcher { valued_long: DOCKER_LONG, operands: 1, ..after(DOCKER, &["exec"], "euwl") },
-    Launcher {
-        valued_long: DOCKER_LONG,
-        operands: 1,
-        ..after(DOCKER, &["run"], "euwvpmhlc")
-    },
+    Launcher { valued_long: DOCKER_LONG, operands: 1, ..after(DOCKER, &["run"], "euwvpmhlc") },
     Launcher { valued_long: DOCKER_LONG, operands: 1, ..after(DOCKER, &["container", "exec"], "euwl") },
     Launcher { valued_long: DOCKER_LONG, operands: 1, ..after(DOCKER, &["container", "run"], "euwvpmhlc") },
     Launcher { valued_long: DOCKER_LONG, operands: 1, ..after(DOCKER, &["compose", "exec"], "euwfp") },
     Launcher { valued_long: DOCKER_LONG, operands: 1, ..after(DOCKER, &["compose", "run"], "euwfpv") },
-    Launcher { valued_long: DOCKER_LONG, operands: 1, ..after(&["docker-compose", "podman-compose"], &["exec"], "euwfp") },
-    Launcher { valued_long: DOCKER_LONG, operands: 1, ..after(&["docker-compose", "podman-compose"], &["run"], "euwfpv") },
-    Launcher { runs: Runs::AfterDashes, ..after(&["kubectl", "oc", "k3s", "lxc", "incus", "distrobox", "toolbox", "nix", "npx", "heroku", "fly"], &[], "") },
+    Launcher {
+        valued_long: DOCKER_LONG,
+        operands: 1,
+        ..after(&["docker-compose", "podman-compose"], &["exec"], "euwfp")
+    },
+    Launcher {
+        valued_long: DOCKER_LONG,
+        operands: 1,
+        ..after(&["docker-compose", "podman-compose"], &["run"], "euwfpv")
+    },
+    Launcher {
+        runs: Runs::AfterDashes,
+        ..after(
+            &["kubectl", "oc", "k3s", "lxc", "incus", "distrobox", "toolbox", "nix", "npx", "heroku", "fly"],
+            &[],
+            "",
+        )
+    },
     Launcher {
         operands: 1,
         runs: Runs::Shell,
         valued_long: &["--project", "--zone"],
-        ..plain(&["ssh", "autossh", "mosh"], "BbcDEeFIiJLlmOopQRSWw")
+        ..plain(&["ssh", "autossh", "mosh"], SSH_VALUED)
     },
     plain(&["sshpass"], "fdpP"),
     Launcher { runs: Runs::DashC, operands: 1, ..plain(&["flock"], "wE") },
-    Launcher { runs: Runs::DashC, operands: usize::MAX, ..plain(&["su", "script", "vagrant", "nix-shell", "newgrp", "sg"], "sgwTtoBIO") },
-    Launcher { runs: Runs::DashC, valued_long: &["--user", "--group"], ..plain(&["runuser"], "ugGs") },
+    Launcher {
+        runs: Runs::DashC,
+        operands: usize::MAX,
+        ..plain(&["script", "vagrant", "nix-shell", "newgrp", "sg"], "sgwTtoBIO")
+    },
     Launcher { runs: Runs::Shell, valued_long: &[], ..after(&["tmux"], &["new-session"], "sncteFxy") },
     Launcher { runs: Runs::Shell, ..after(&["tmux"], &["new"], "sncteFxy") },
     Launcher { runs: Runs::Shell, ..after(&["tmux"], &["new-window"], "nctFe") },
@@ -157,7 +260,9 @@ pub fn launched(name: &str, arguments: &[Field], open_ended: bool) -> Vec<Inner>
 
 impl Launcher {
     fn started(&self, name: &str, arguments: &[Field], open_ended: bool) -> Option<Vec<Inner>> {
-        if name == "command" && arguments.first().and_then(Field::value).is_some_and(|a| matches!(a, "-v" | "-V")) {
+        if name == "command"
+            && arguments.first().and_then(Field::value).is_some_and(|a| matches!(a, "-v" | "-V"))
+        {
             return None;
         }
         let rest = self.after_words(arguments)?;
@@ -202,6 +307,13 @@ impl Launcher {
         if self.assignments {
             let assigned = rest.iter().take_while(|field| field.text().contains('=')).count();
             rest = rest.get(assigned..).unwrap_or_default();
+        }
+        // A duration is a number; anything else is the program, or a mistake.
+        let is_duration = |field: &Field| {
+            field.unknown || field.text().starts_with(|c: char| c.is_ascii_digit() || c == '.')
+        };
+        if self.names.contains(&"timeout") && !rest.first().is_some_and(is_duration) {
+            return Some(rest);
         }
         Some(rest.get(self.operands..).unwrap_or_default())
     }

@@ -51,11 +51,16 @@ pub fn parallel(invocation: &Invocation) -> Vec<Inner> {
     if command.is_empty() {
         let words = if values.is_empty() { lines(invocation) } else { Some(values) };
         return match words {
-            Some(words) => words.iter().flat_map(|word| script_of(Some(Field::literal(word)), false)).collect(),
+            Some(words) => {
+                words.iter().flat_map(|word| script_of(Some(Field::literal(word)), false)).collect()
+            }
             None => vec![Inner::Unknown],
         };
     }
-    let mut inner = vec![Inner::Command { fields: command.iter().map(|field| field.with_unknown("{}")).collect(), open_ended: true }];
+    let mut inner = vec![Inner::Command {
+        fields: command.iter().map(|field| field.with_unknown("{}")).collect(),
+        open_ended: true,
+    }];
     let words = if values.is_empty() { given(invocation).unwrap_or_default() } else { values };
     let text = joined(command).map(|field| field.text().to_owned()).unwrap_or_default();
     for word in words.iter().take(WORDS_MAX) {

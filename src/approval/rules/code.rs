@@ -1,7 +1,7 @@
 //! Programs that are given as text: inline, in a here-document, through a pipe, or decoded.
 
 use super::{Found, excerpt, has_option, quoted};
-use crate::approval::launcher::{Source, shell_source};
+use crate::approval::launcher::{Source, shell_source, ssh_without_command};
 use crate::approval::reading::{Invocation, Stdin, base_name};
 use crate::approval::scripts::SHELLS;
 use crate::approval::word::Field;
@@ -15,12 +15,40 @@ const INTERPRETERS: &[(&[&str], &str, &[&str])] = &[
     (&["deno"], "", &["eval"]),
     (&["php"], "rBRE", &["--run"]),
     (&["lua", "luajit", "texlua"], "e", &[]),
-    (&["rscript", "r", "julia", "elixir", "ghc", "scala", "groovy", "clojure", "clj", "osascript", "racket", "guile", "sbcl", "erl", "nu", "octave", "raku", "jshell", "kotlinc"], "eEc", &["-eval", "--eval"]),
+    (
+        &[
+            "rscript",
+            "r",
+            "julia",
+            "elixir",
+            "ghc",
+            "scala",
+            "groovy",
+            "clojure",
+            "clj",
+            "osascript",
+            "racket",
+            "guile",
+            "sbcl",
+            "erl",
+            "nu",
+            "octave",
+            "raku",
+            "jshell",
+            "kotlinc",
+        ],
+        "eEc",
+        &["-eval", "--eval"],
+    ),
 ];
 /// Programs that fetch.
-const FETCH: &[&str] = &["curl", "wget", "fetch", "http", "https", "xh", "aria2c", "lynx", "ftp", "nc", "ncat", "scp", "gh"];
+const FETCH: &[&str] =
+    &["curl", "wget", "fetch", "http", "https", "xh", "aria2c", "lynx", "ftp", "nc", "ncat", "scp", "gh"];
 /// Programs that decode, and so can spell anything.
-const DECODE: &[&str] = &["base64", "base32", "xxd", "openssl", "tr", "rev", "uudecode", "gpg", "gunzip", "zcat", "gzip", "xz", "hexdump", "od", "sed", "awk", "printf", "iconv", "basenc"];
+const DECODE: &[&str] = &[
+    "base64", "base32", "xxd", "openssl", "tr", "rev", "uudecode", "gpg", "gunzip", "zcat", "gzip", "xz",
+    "hexdump", "od", "sed", "awk", "printf", "iconv", "basenc",
+];
 
 /// Whether a program runs programs in a language that is not the shell's.
 pub fn is_interpreter(name: &str) -> bool {
@@ -30,13 +58,17 @@ pub fn is_interpreter(name: &str) -> bool {
 /// `python3.12` is `python`.
 fn options(name: &str) -> Option<(&'static str, &'static [&'static str])> {
     let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    let (_, letters, words) = INTERPRETERS.iter().find(|(names, ..)| names.contains(&bare) || names.contains(&name))?;
+    let (_, letters, words) =
+        INTERPRETERS.iter().find(|(names, ..)| names.contains(&bare) || names.contains(&name))?;
     Some((letters, words))
 }
 
 pub fn found(name: &str, call: &Invocation, found: &mut Found) {
     if SHELLS.contains(&name) {
         return shell(name, call, found);
+    }
+    if name == "ssh" && ssh_without_command(&call.arguments) {
+        return fed(name, call, found);
     }
     if matches!(name, "source" | "." | "eval") {
         if let Some(field) = call.arguments.iter().find(|field| field.process) {
@@ -50,13 +82,21 @@ pub fn found(name: &str, call: &Invocation, found: &mut Found) {
     let Some((letters, words)) = options(name) else { return };
     if let Some(code) = inline(letters, words, &call.arguments) {
         let pattern = format!("{name} inline {}", excerpt(code.text()));
-        return found.add("inline-code", format!("It runs a program in the command line, with `{name}`."), pattern);
+        return found.add(
+            "inline-code",
+            format!("It runs a program in the command line, with `{name}`."),
+            pattern,
+        );
     }
     if let Some(field) = call.arguments.first().filter(|field| field.process) {
         return process(name, field, found);
     }
     let reads_stdin = call.arguments.iter().map(Field::text).all(|text| text.starts_with('-'))
-        && !has_option(&call.arguments, if letters == "c" { "mVh" } else { "vVh" }, &["--version", "--help", "--module", "-m"]);
+        && !has_option(
+            &call.arguments,
+            if letters == "c" { "mVh" } else { "vVh" },
+            &["--version", "--help", "--module", "-m"],
+        );
     if reads_stdin {
         fed(name, call, found);
     }
@@ -136,7 +176,10 @@ fn piped(name: &str, from: &[String], found: &mut Found) {
 fn awk(name: &str, call: &Invocation, found: &mut Found) {
     let starts = |text: &str| {
         let squeezed: String = text.chars().filter(|c| !c.is_whitespace()).collect();
-        squeezed.contains("system(") || squeezed.contains("|getline") || squeezed.contains("|\"") || squeezed.contains("|&")
+        squeezed.contains("system(")
+            || squeezed.contains("|getline")
+            || squeezed.contains("|\"")
+            || squeezed.contains("|&")
     };
     if let Some(program) = call.arguments.iter().find(|field| starts(field.text())) {
         let reason = format!("Its program starts other programs, with `{name}`.");

@@ -7,7 +7,7 @@ use super::{Around, Found, excerpt, has_option, operands, quoted};
 use crate::approval::floor::is_recursive;
 use crate::approval::launcher::{Source, shell_source};
 use crate::approval::paths;
-use crate::approval::reading::Invocation;
+use crate::approval::reading::{Invocation, base_name};
 use crate::approval::scripts::SHELLS;
 use crate::approval::word::Field;
 
@@ -26,8 +26,8 @@ pub fn found(name: &str, call: &Invocation, around: &Around<'_>, found: &mut Fou
                 );
             }
         }
-        "shred" | "wipefs" | "blkdiscard" | "mkswap" | "sgdisk" | "sfdisk" | "fdisk" | "parted" | "cfdisk"
-        | "hdparm" | "mke2fs" | "newfs" | "diskutil" => wipes(name, call, found),
+        "shred" | "wipefs" | "blkdiscard" | "mkswap" | "sgdisk" | "sfdisk" | "fdisk" | "parted"
+        | "cfdisk" | "hdparm" | "mke2fs" | "newfs" | "diskutil" => wipes(name, call, found),
         _ => {}
     }
 }
@@ -84,14 +84,24 @@ fn removes_one(
     let path = shown(target);
     let below = is_below(target, call.cwd.as_deref(), around.cwd);
     if recursive {
-        let pattern = if below { format!("{name} -r below the working directory") } else { format!("{name} -r {}", excerpt(&path)) };
+        let pattern = if below {
+            format!("{name} -r below the working directory")
+        } else {
+            format!("{name} -r {}", excerpt(&path))
+        };
         let reason = format!("It deletes {} with everything in it.", quoted(&path));
         return found.about("delete-recursively", reason, pattern, Some(path));
     }
-    if target.text().starts_with('/') && !below {
+    if (target.text().starts_with('/') && !below) || has_drive(target.text()) {
         let reason = format!("It deletes {}, which lies outside of the working directory.", quoted(&path));
         found.about("delete-in-root-path", reason, format!("{name} {}", excerpt(&path)), Some(path));
     }
+}
+
+/// `C:\\x`, which a POSIX shell reads as `C:x`.
+fn has_drive(text: &str) -> bool {
+    let mut chars = text.chars();
+    chars.next().is_some_and(|c| c.is_ascii_alphabetic()) && chars.next() == Some(':')
 }
 
 /// Whether a path certainly lies below the directory that the line begins in.
@@ -109,7 +119,8 @@ fn is_below(target: &Field, cwd: Option<&Path>, top: &Path) -> bool {
 }
 
 fn finds(name: &str, call: &Invocation, found: &mut Found) {
-    let acts = |field: &Field| matches!(field.text(), "-delete" | "-fprint" | "-fprint0" | "-fprintf" | "-fls");
+    let acts =
+        |field: &Field| matches!(field.text(), "-delete" | "-fprint" | "-fprint0" | "-fprintf" | "-fls");
     let hidden = |field: &Field| field.computed && !field.quoted;
     if let Some(act) = call.arguments.iter().find(|field| acts(field) || hidden(field)) {
         let place = call.arguments.first().map(shown).unwrap_or_default();
@@ -123,16 +134,24 @@ fn finds(name: &str, call: &Invocation, found: &mut Found) {
 
 fn wipes(name: &str, call: &Invocation, found: &mut Found) {
     let only_looks = match name {
-        "fdisk" | "sfdisk" | "parted" | "sgdisk" => has_option(&call.arguments, "lp", &["--list", "--print", "--dump"]),
-        "hdparm" => !call.arguments.iter().any(|field| field.text().contains("security-") || field.text().contains("trim")),
+        "fdisk" | "sfdisk" | "parted" | "sgdisk" => {
+            has_option(&call.arguments, "lp", &["--list", "--print", "--dump"])
+        }
+        "hdparm" => !call
+            .arguments
+            .iter()
+            .any(|field| field.text().contains("security-") || field.text().contains("trim")),
         "diskutil" => !call.arguments.first().is_some_and(|verb| {
-            ["erase", "partition", "zero", "secure", "random", "reformat"].iter().any(|word| verb.text().to_lowercase().starts_with(word))
+            ["erase", "partition", "zero", "secure", "random", "reformat"]
+                .iter()
+                .any(|word| verb.text().to_lowercase().starts_with(word))
                 || verb.text() == "apfs"
         }),
         "wipefs" => !has_option(&call.arguments, "ao", &["--all", "--offset"]),
         _ => false,
     };
-    if only_looks || call.arguments.iter().any(|field| matches!(field.value(), Some("--help" | "--version"))) {
+    if only_looks || call.arguments.iter().any(|field| matches!(field.value(), Some("--help" | "--version")))
+    {
         return;
     }
     let target = operands(&call.arguments).last().map(|field| shown(field)).unwrap_or_default();
@@ -149,7 +168,14 @@ pub fn runs_what_it_made(around: &Around<'_>, found: &mut Found) {
     let calls = &around.reading.invocations;
     let key = |field: &Field, cwd: Option<&Path>| {
         let text = field.value().filter(|text| !text.is_empty() && !text.starts_with('-'))?;
-        Some(paths::target(text, cwd).map_or_else(|| text.trim_start_matches("./").to_owned(), |target| target.path))
+        Some(
+            paths::target(text, cwd)
+                .map_or_else(|| text.trim_start_matches("./").to_owned(), |target| target.path),
+        )
+    };
+    let is_made = |made: &HashSet<String>, path: &str| {
+        // What is made in one place and run in another of the same name is meant to be the same.
+        made.contains(path) || made.iter().any(|other| base_name(other) == base_name(path))
     };
     let mut made: HashSet<String> = HashSet::new();
     made.extend(around.reading.writes.iter().filter_map(|write| key(&write.target, write.cwd.as_deref())));
@@ -161,9 +187,10 @@ pub fn runs_what_it_made(around: &Around<'_>, found: &mut Found) {
     }
     for call in calls {
         for script in runs(call) {
-            if key(&script, call.cwd.as_deref()).is_some_and(|path| made.contains(&path)) {
+            if key(&script, call.cwd.as_deref()).is_some_and(|path| is_made(&made, &path)) {
                 let script = shown(&script);
-                let reason = format!("It runs {}, which it has just made or made executable.", quoted(&script));
+                let reason =
+                    format!("It runs {}, which it has just made or made executable.", quoted(&script));
                 found.about("run-what-it-made", reason, format!("make and run {script}"), Some(script));
             }
         }
@@ -186,7 +213,9 @@ fn makes(call: &Invocation) -> Vec<&Field> {
             });
             if makes_executable { operands(arguments).into_iter().skip(1).collect() } else { vec![] }
         }
-        Some("cp" | "mv" | "install" | "ln") => operands(arguments).into_iter().skip(1).last().into_iter().collect(),
+        Some("cp" | "mv" | "install" | "ln") => {
+            operands(arguments).into_iter().skip(1).last().into_iter().collect()
+        }
         _ => vec![],
     }
 }

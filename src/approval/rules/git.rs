@@ -6,8 +6,16 @@ use crate::approval::word::Field;
 
 /// Global options that take the next word as their value.
 const VALUED: &[&str] = &[
-    "-C", "-c", "--git-dir", "--work-tree", "--namespace", "--super-prefix", "--config-env", "--exec-path",
-    "--list-cmds", "--attr-source",
+    "-C",
+    "-c",
+    "--git-dir",
+    "--work-tree",
+    "--namespace",
+    "--super-prefix",
+    "--config-env",
+    "--exec-path",
+    "--list-cmds",
+    "--attr-source",
 ];
 
 pub fn found(name: &str, call: &Invocation, found: &mut Found) {
@@ -22,7 +30,12 @@ pub fn found(name: &str, call: &Invocation, found: &mut Found) {
     if let Some((aspect, reason)) = loses(verb, rest) {
         let target = operands(rest).iter().map(|field| field.text().to_owned()).collect::<Vec<_>>().join(" ");
         let rule = rule_of(verb);
-        found.about(rule, format!("It {reason}."), format!("git {verb} {aspect}").trim().to_owned(), Some(target));
+        found.about(
+            rule,
+            format!("It {reason}."),
+            format!("git {verb} {aspect}").trim().to_owned(),
+            Some(target),
+        );
     }
 }
 
@@ -83,8 +96,12 @@ fn loses(verb: &str, rest: &[Field]) -> Option<(&'static str, &'static str)> {
         "reflog" if matches!(first, "expire" | "delete") => {
             Some(("expire", "deletes the history that lost commits are found by"))
         }
-        "gc" if has("", &["--prune"]) && any_operand(&|text| text == "now") => Some(("--prune", "deletes lost commits")),
-        "gc" if rest.iter().any(|field| field.text().starts_with("--prune=")) => Some(("--prune", "deletes lost commits")),
+        "gc" if has("", &["--prune"]) && any_operand(&|text| text == "now") => {
+            Some(("--prune", "deletes lost commits"))
+        }
+        "gc" if rest.iter().any(|field| field.text().starts_with("--prune=")) => {
+            Some(("--prune", "deletes lost commits"))
+        }
         "filter-branch" | "filter-repo" | "replace" => Some(("", "rewrites the whole history")),
         "update-ref" if has("d", &["--delete"]) => Some(("-d", "deletes a reference")),
         "worktree" if first == "remove" && has("f", &["--force"]) => {

@@ -8,8 +8,8 @@ pub fn found(name: &str, call: &Invocation, found: &mut Found) {
     match name {
         "chmod" => mode(call, found),
         "chown" | "chgrp" => owner(name, call, found),
-        "sudo" | "sudoedit" if sudo::has_option(call, "SAsil", &["--stdin", "--askpass", "--shell", "--login", "--list"]) => {
-            let reason = "It uses `sudo` with a flag for passwords, for a shell, or to look for what is allowed.";
+        "sudo" | "sudoedit" if sudo::has_option(call, "SAsa", &["--stdin", "--askpass"]) => {
+            let reason = "It uses `sudo` with a flag for passwords or for a shell.";
             found.add("sudo-flag", reason.into(), format!("sudo {}", flags(call)));
         }
         "crontab" => crontab(call, found),
@@ -75,10 +75,19 @@ fn owner(name: &str, call: &Invocation, found: &mut Found) {
 
 fn crontab(call: &Invocation, found: &mut Found) {
     let removes = has_option(&call.arguments, "r", &[]);
-    let lists = has_option(&call.arguments, "l", &[]) || call.arguments.iter().any(|field| field.text() == "-V");
+    let lists =
+        has_option(&call.arguments, "l", &[]) || call.arguments.iter().any(|field| field.text() == "-V");
     if removes {
-        found.add("crontab-remove", "It deletes the whole table of scheduled jobs.".into(), "crontab -r".into());
+        found.add(
+            "crontab-remove",
+            "It deletes the whole table of scheduled jobs.".into(),
+            "crontab -r".into(),
+        );
     } else if !lists && (!call.arguments.is_empty() || call.stdin.is_some()) {
-        found.add("crontab-install", "It replaces the table of scheduled jobs.".into(), "crontab FILE".into());
+        found.add(
+            "crontab-install",
+            "It replaces the table of scheduled jobs.".into(),
+            "crontab FILE".into(),
+        );
     }
 }

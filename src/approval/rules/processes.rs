@@ -37,7 +37,11 @@ fn by_number(call: &Invocation, found: &mut Found) {
             format!("kill of found processes: {}", excerpt(&call.line())),
         );
     } else if everything {
-        found.add("kill-group", "It ends its whole process group, herm perhaps included.".into(), "kill 0".into());
+        found.add(
+            "kill-group",
+            "It ends its whole process group, herm perhaps included.".into(),
+            "kill 0".into(),
+        );
     }
 }
 

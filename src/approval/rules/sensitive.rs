@@ -47,20 +47,79 @@ impl Kind {
 /// Below a person's home: what logs in, starts by itself, or holds keys. A slash at the end is
 /// everything below.
 const LOGIN: &[&str] = &[
-    ".ssh/", ".gnupg/", ".aws/", ".azure/", ".kube/", ".docker/config.json", ".config/gcloud/", ".config/gh/",
-    ".config/fish/", ".config/autostart/", ".config/systemd/", ".config/git/credentials", ".bashrc", ".bash_profile",
-    ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv", ".zprofile", ".zlogin",
-    ".zlogout", ".kshrc", ".cshrc", ".tcshrc", ".login", ".logout", ".xprofile", ".xinitrc", ".xsession",
-    ".xsessionrc", ".pam_environment", ".netrc", "_netrc", ".pgpass", ".my.cnf", ".npmrc", ".pypirc",
-    ".git-credentials", ".vault-token", ".cargo/credentials", ".cargo/credentials.toml", ".config/rclone/",
-    ".password-store/", "Library/LaunchAgents/", ".local/share/keyrings/",
+    ".ssh/",
+    ".gnupg/",
+    ".aws/",
+    ".azure/",
+    ".kube/",
+    ".docker/config.json",
+    ".config/gcloud/",
+    ".config/gh/",
+    ".config/fish/",
+    ".config/autostart/",
+    ".config/systemd/",
+    ".config/git/credentials",
+    ".bashrc",
+    ".bash_profile",
+    ".bash_login",
+    ".bash_logout",
+    ".bash_aliases",
+    ".profile",
+    ".zshrc",
+    ".zshenv",
+    ".zprofile",
+    ".zlogin",
+    ".zlogout",
+    ".kshrc",
+    ".cshrc",
+    ".tcshrc",
+    ".login",
+    ".logout",
+    ".xprofile",
+    ".xinitrc",
+    ".xsession",
+    ".xsessionrc",
+    ".pam_environment",
+    ".netrc",
+    "_netrc",
+    ".pgpass",
+    ".my.cnf",
+    ".npmrc",
+    ".pypirc",
+    ".git-credentials",
+    ".vault-token",
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
+    ".config/rclone/",
+    ".password-store/",
+    "Library/LaunchAgents/",
+    ".local/share/keyrings/",
 ];
 
 /// The system's own places. A slash at the end is everything below, and the folder itself.
 const SYSTEM: &[&str] = &[
-    "/etc/", "/private/etc/", "/boot/", "/bin/", "/sbin/", "/lib/", "/lib32/", "/lib64/", "/usr/bin/", "/usr/sbin/",
-    "/usr/lib/", "/usr/lib64/", "/usr/libexec/", "/usr/share/", "/proc/", "/sys/", "/var/spool/cron/",
-    "/var/lib/dpkg/", "/var/db/", "/System/", "/Library/", "/private/var/db/",
+    "/etc/",
+    "/private/etc/",
+    "/boot/",
+    "/bin/",
+    "/sbin/",
+    "/lib/",
+    "/lib32/",
+    "/lib64/",
+    "/usr/bin/",
+    "/usr/sbin/",
+    "/usr/lib/",
+    "/usr/lib64/",
+    "/usr/libexec/",
+    "/usr/share/",
+    "/proc/",
+    "/sys/",
+    "/var/spool/cron/",
+    "/var/lib/dpkg/",
+    "/var/db/",
+    "/System/",
+    "/Library/",
+    "/private/var/db/",
 ];
 
 /// Below `/dev` and harmless to write.
@@ -77,7 +136,8 @@ const OWN_FOLDERS: &[&str] = &[".herm", ".hermes"];
 pub fn kind(field: &Field, cwd: Option<&Path>, around: &Around<'_>) -> Option<(Kind, String)> {
     // What stands before it may be the root: `${PATH:0:1}dev/sda`.
     let rooted = field.with_text(format!("/{}", field.text().trim_start_matches('/')));
-    let hidden = if field.computed && !field.text().starts_with('/') { of(&rooted, cwd, around) } else { None };
+    let hidden =
+        if field.computed && !field.text().starts_with('/') { of(&rooted, cwd, around) } else { None };
     of(field, cwd, around).or(hidden)
 }
 
@@ -131,6 +191,12 @@ fn in_homes<'p>(path: &'p str, home: Option<&Path>, unknown: bool) -> Vec<&'p st
     add(path.strip_prefix("/root/"));
     for folder in ["/home/", "/Users/", "/var/home/"] {
         add(path.strip_prefix(folder).and_then(|rest| rest.split_once('/')).map(|(_, rest)| rest));
+    }
+    // On Windows; the shell takes the backslashes away, so only slashes can be followed.
+    if let Some(rest) =
+        path.split_once(":/Users/").and_then(|(_, rest)| rest.split_once('/')).map(|(_, rest)| rest)
+    {
+        add(Some(rest));
     }
     // What stands before it is not known, and may be a home.
     if unknown {

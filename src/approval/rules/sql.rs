@@ -5,10 +5,48 @@ use crate::approval::reading::{Invocation, Stdin};
 
 /// Clients that read SQL.
 const CLIENTS: &[&str] = &[
-    "psql", "mysql", "mariadb", "sqlite3", "sqlite", "sqlcmd", "clickhouse-client", "clickhouse", "duckdb", "cockroach",
-    "usql", "pgcli", "mycli", "litecli", "isql", "bq", "snowsql", "sqlplus", "turso", "wrangler", "cqlsh", "trino",
-    "presto", "impala-shell", "beeline", "hive", "spark-sql", "osqueryi", "prisma", "supabase", "athenacli", "db2",
-    "rails", "dbt", "influx", "questdb", "surreal", "steampipe", "harlequin", "mssql-cli", "odbcinst", "tarantool",
+    "psql",
+    "mysql",
+    "mariadb",
+    "sqlite3",
+    "sqlite",
+    "sqlcmd",
+    "clickhouse-client",
+    "clickhouse",
+    "duckdb",
+    "cockroach",
+    "usql",
+    "pgcli",
+    "mycli",
+    "litecli",
+    "isql",
+    "bq",
+    "snowsql",
+    "sqlplus",
+    "turso",
+    "wrangler",
+    "cqlsh",
+    "trino",
+    "presto",
+    "impala-shell",
+    "beeline",
+    "hive",
+    "spark-sql",
+    "osqueryi",
+    "prisma",
+    "supabase",
+    "athenacli",
+    "db2",
+    "rails",
+    "dbt",
+    "influx",
+    "questdb",
+    "surreal",
+    "steampipe",
+    "harlequin",
+    "mssql-cli",
+    "odbcinst",
+    "tarantool",
 ];
 /// Clients of databases without SQL, and what destroys in them.
 const OTHERS: &[(&[&str], &[&str])] = &[
@@ -34,7 +72,11 @@ pub fn found(name: &str, call: &Invocation, found: &mut Found) {
     for argument in &call.arguments {
         let value = argument.text();
         // `--command=…` and `-c…`
-        text(name, value.split_once('=').filter(|(option, _)| option.starts_with('-')).map_or(value, |(_, v)| v), found);
+        text(
+            name,
+            value.split_once('=').filter(|(option, _)| option.starts_with('-')).map_or(value, |(_, v)| v),
+            found,
+        );
         if let Some(attached) = value.strip_prefix("-c").or_else(|| value.strip_prefix("-e")) {
             text(name, attached, found);
         }
@@ -49,7 +91,8 @@ pub fn found(name: &str, call: &Invocation, found: &mut Found) {
 fn other(name: &str, words: &[&str], call: &Invocation, found: &mut Found) {
     let mut all: String = call.arguments.iter().map(|field| field.text()).collect::<Vec<_>>().join(" ");
     all.push_str(call.stdin.as_deref().and_then(Stdin::text).unwrap_or_default());
-    let squeezed: String = all.to_lowercase().chars().filter(|c| !c.is_whitespace()).take(TEXT_BYTES_MAX).collect();
+    let squeezed: String =
+        all.to_lowercase().chars().filter(|c| !c.is_whitespace()).take(TEXT_BYTES_MAX).collect();
     if let Some(word) = words.iter().find(|word| squeezed.contains(**word)) {
         let reason = format!("It deletes data in a database, with `{word}`.");
         found.add("database-delete", reason, format!("{name} {word}"));
@@ -75,9 +118,33 @@ fn text(client: &str, sql: &str, found: &mut Found) {
 /// Rule, verb and target of a statement that destroys something.
 fn destroys<'a>(words: &[&'a str]) -> Option<(&'static str, String, &'a str)> {
     const OBJECTS: &[&str] = &[
-        "TABLE", "DATABASE", "SCHEMA", "INDEX", "VIEW", "USER", "ROLE", "FUNCTION", "TRIGGER", "SEQUENCE", "TYPE",
-        "COLUMN", "CONSTRAINT", "MATERIALIZED", "KEYSPACE", "TABLESPACE", "EXTENSION", "PARTITION", "OWNED",
-        "PROCEDURE", "COLLECTION", "TEMPORARY", "FOREIGN", "PUBLICATION", "SUBSCRIPTION", "POLICY", "STREAM",
+        "TABLE",
+        "DATABASE",
+        "SCHEMA",
+        "INDEX",
+        "VIEW",
+        "USER",
+        "ROLE",
+        "FUNCTION",
+        "TRIGGER",
+        "SEQUENCE",
+        "TYPE",
+        "COLUMN",
+        "CONSTRAINT",
+        "MATERIALIZED",
+        "KEYSPACE",
+        "TABLESPACE",
+        "EXTENSION",
+        "PARTITION",
+        "OWNED",
+        "PROCEDURE",
+        "COLLECTION",
+        "TEMPORARY",
+        "FOREIGN",
+        "PUBLICATION",
+        "SUBSCRIPTION",
+        "POLICY",
+        "STREAM",
     ];
     let upper: Vec<String> = words.iter().map(|word| word.to_uppercase()).collect();
     let at = |nth: usize| upper.get(nth).map(String::as_str);
@@ -85,7 +152,10 @@ fn destroys<'a>(words: &[&'a str]) -> Option<(&'static str, String, &'a str)> {
     for nth in 0..upper.len() {
         // A verb begins a statement, or follows what may stand before it.
         let begins = nth == 0
-            || matches!(at(nth - 1), Some("BEGIN" | "AS" | ")" | "THEN" | "ELSE" | "DO" | "EXPLAIN" | "ANALYZE" | "EXECUTE"))
+            || matches!(
+                at(nth - 1),
+                Some("BEGIN" | "AS" | ")" | "THEN" | "ELSE" | "DO" | "EXPLAIN" | "ANALYZE" | "EXECUTE")
+            )
             || matches!(at(0), Some("ALTER"));
         if !begins {
             continue;
@@ -95,11 +165,17 @@ fn destroys<'a>(words: &[&'a str]) -> Option<(&'static str, String, &'a str)> {
                 let object = at(nth + 1).unwrap_or_default();
                 return Some(("sql-drop", format!("DROP {object}"), last));
             }
-            Some("TRUNCATE") if at(nth + 1).is_some() => return Some(("sql-truncate", "TRUNCATE".into(), last)),
+            Some("TRUNCATE") if at(nth + 1).is_some() => {
+                return Some(("sql-truncate", "TRUNCATE".into(), last));
+            }
             Some("DELETE") if at(nth + 1) == Some("FROM") => {
                 let rest = upper.get(nth..).unwrap_or_default();
                 if !is_limited(rest) {
-                    return Some(("sql-delete", "DELETE without WHERE".into(), words.get(nth + 2).copied().unwrap_or_default()));
+                    return Some((
+                        "sql-delete",
+                        "DELETE without WHERE".into(),
+                        words.get(nth + 2).copied().unwrap_or_default(),
+                    ));
                 }
             }
             _ => {}
@@ -120,7 +196,8 @@ fn statements(sql: &str) -> Vec<Vec<String>> {
     let (mut done, mut statement, mut word) = (vec![], vec![], String::new());
     let mut chars = sql.chars().peekable();
     while let Some(c) = chars.next() {
-        let starts_comment = (c == '-' && chars.peek() == Some(&'-')) || (c == '/' && chars.peek() == Some(&'*'));
+        let starts_comment =
+            (c == '-' && chars.peek() == Some(&'-')) || (c == '/' && chars.peek() == Some(&'*'));
         if starts_comment {
             let block = c == '/';
             let mut before = ' ';

@@ -6,22 +6,48 @@ use crate::approval::word::Field;
 
 const DELETES: &[&str] = &["del", "erase", "rd", "rmdir", "format", "deltree", "diskpart", "cipher"];
 const POWERSHELL_DELETES: &[&str] = &[
-    "remove-item", "rm", "ri", "del", "erase", "rd", "rmdir", "clear-content", "clear-item", "clear-disk",
-    "format-volume", "remove-partition", "initialize-disk", "stop-computer", "restart-computer", "remove-itemproperty",
-    "clear-recyclebin", "stop-process", "spps", "kill", "invoke-expression", "iex", "set-executionpolicy",
+    "remove-item",
+    "rm",
+    "ri",
+    "del",
+    "erase",
+    "rd",
+    "rmdir",
+    "clear-content",
+    "clear-item",
+    "clear-disk",
+    "format-volume",
+    "remove-partition",
+    "initialize-disk",
+    "stop-computer",
+    "restart-computer",
+    "remove-itemproperty",
+    "clear-recyclebin",
+    "stop-process",
+    "spps",
+    "kill",
+    "invoke-expression",
+    "iex",
+    "set-executionpolicy",
 ];
 
 pub fn found(name: &str, call: &Invocation, found: &mut Found) {
     match name {
         "cmd" => {
-            if let Some(verb) = words(&call.arguments).into_iter().find(|word| DELETES.contains(&word.as_str())) {
+            if let Some(verb) =
+                words(&call.arguments).into_iter().find(|word| DELETES.contains(&word.as_str()))
+            {
                 let reason = format!("It deletes with the Windows command `{verb}`.");
                 found.add("windows-delete", reason, format!("cmd {verb}"));
             }
         }
         "powershell" | "pwsh" => powershell(name, call, found),
         "remove-item" | "format-volume" | "clear-disk" | "del" | "erase" | "rd" | "deltree" | "diskpart" => {
-            found.add("windows-delete", format!("It deletes with the Windows command `{name}`."), name.to_owned());
+            found.add(
+                "windows-delete",
+                format!("It deletes with the Windows command `{name}`."),
+                name.to_owned(),
+            );
         }
         "reg" if call.arguments.first().is_some_and(|verb| verb.text().eq_ignore_ascii_case("delete")) => {
             found.add("windows-delete", "It deletes from the Windows registry.".into(), "reg delete".into());
@@ -36,7 +62,8 @@ pub fn found(name: &str, call: &Invocation, found: &mut Found) {
 fn powershell(name: &str, call: &Invocation, found: &mut Found) {
     let encoded = call.arguments.iter().map(|field| field.text().to_lowercase()).any(|text| {
         let option = text.trim_start_matches(['-', '/']);
-        text.starts_with(['-', '/']) && (option == "ec" || (option.len() >= 1 && "encodedcommand".starts_with(option)))
+        text.starts_with(['-', '/'])
+            && (option == "ec" || (option.len() >= 1 && "encodedcommand".starts_with(option)))
     });
     if encoded {
         let reason = "It runs a PowerShell program that is written in code.".to_owned();

@@ -12,7 +12,6 @@ const OUTPUTS: &[(&[&str], &[&str])] = &[
     (&["sort", "gsort"], &["-o", "--output"]),
     (&["openssl"], &["-out"]),
     (&["gpg", "gpg2"], &["-o", "--output"]),
-    (&["ssh-keygen"], &["-f"]),
     (&["tar", "gtar", "bsdtar"], &["-C", "--directory"]),
     (&["unzip"], &["-d"]),
     (&["gcc", "cc", "clang", "ld", "go", "rustc", "strace", "pandoc", "jq", "xmllint"], &["-o", "--output"]),
@@ -30,13 +29,7 @@ pub fn redirected(write: &Write, around: &Around<'_>, found: &mut Found) {
     add(target, write.cwd.as_deref(), "writes", around, found);
 }
 
-fn add(
-    target: &Field,
-    cwd: Option<&std::path::Path>,
-    does: &str,
-    around: &Around<'_>,
-    found: &mut Found,
-) {
+fn add(target: &Field, cwd: Option<&std::path::Path>, does: &str, around: &Around<'_>, found: &mut Found) {
     let Some((kind, path)) = sensitive::kind(target, cwd, around) else { return };
     let reason = format!("It {does} {}, {}.", quoted(&path), kind.what());
     let verb = if does == "deletes" { "delete" } else { "write" };
@@ -65,18 +58,31 @@ fn written(name: &str, call: &Invocation) -> Vec<Field> {
     let arguments = call.arguments.as_slice();
     let all = |skipped: usize| operands(arguments).into_iter().skip(skipped).cloned().collect::<Vec<_>>();
     let mut targets = match name {
-        "tee" | "gtee" | "sponge" | "truncate" | "gtruncate" | "shred" | "sudoedit" | "ed" | "ex" | "nano" | "vim"
-        | "vi" | "nvim" | "emacs" | "patch" => all(0),
+        "tee" | "gtee" | "sponge" | "truncate" | "gtruncate" | "shred" | "sudoedit" | "ed" | "ex"
+        | "nano" | "vim" | "vi" | "nvim" | "emacs" | "patch" => all(0),
         "sudo" if crate::approval::sudo::has_option(call, "e", &["--edit"]) => all(0),
-        "cp" | "mv" | "install" | "ln" | "rsync" | "scp" | "gcp" | "gmv" | "ginstall" => destinations(arguments),
+        "cp" | "mv" | "install" | "ln" | "rsync" | "scp" | "gcp" | "gmv" | "ginstall" => {
+            destinations(arguments)
+        }
         "dd" | "gdd" => {
-            let of = arguments.iter().filter_map(|field| Some(field.with_text(field.text().strip_prefix("of=")?.to_owned())));
+            let of = arguments
+                .iter()
+                .filter_map(|field| Some(field.with_text(field.text().strip_prefix("of=")?.to_owned())));
             of.collect()
         }
-        "sed" | "gsed" if edits_in_place(arguments) => all(usize::from(!has_option(arguments, "ef", &["--expression", "--file"]))),
+        "sed" | "gsed" if edits_in_place(arguments) => {
+            let has_script =
+                has_option(arguments, "ef", &["--expression", "--file"]) || operands(arguments).len() == 1;
+            all(usize::from(!has_script))
+        }
         "perl" | "ruby" | "yq" if edits_in_place(arguments) => all(0),
         "awk" | "gawk" if arguments.iter().any(|field| field.text() == "inplace") => all(1),
         "crudini" | "augtool" => all(0),
+        // With these it only reads the key.
+        "ssh-keygen" if !has_option(arguments, "lyFBLEH", &[]) => {
+            let file = arguments.iter().position(|field| field.text() == "-f");
+            file.and_then(|at| arguments.get(at + 1)).cloned().into_iter().collect()
+        }
         "git" => configured(arguments),
         _ => vec![],
     };
@@ -87,7 +93,9 @@ fn written(name: &str, call: &Invocation) -> Vec<Field> {
 /// `-i`, `-pi`, `-i.bak`, `--in-place`.
 fn edits_in_place(arguments: &[Field]) -> bool {
     arguments.iter().map(Field::text).any(|text| match text.strip_prefix('-') {
-        Some(rest) if rest.starts_with('-') => text.starts_with("--in-place") || text.starts_with("--inplace"),
+        Some(rest) if rest.starts_with('-') => {
+            text.starts_with("--in-place") || text.starts_with("--inplace")
+        }
         Some(cluster) => {
             // What follows the letter `e` or `f` is a program or a file.
             let letters = cluster.split(['e', 'f']).next().unwrap_or_default();
@@ -108,7 +116,9 @@ fn destinations(arguments: &[Field]) -> Vec<Field> {
     let is_folder = last.text().ends_with('/') || matches!(last.text(), "." | "..");
     if is_folder {
         let folder = last.text().trim_end_matches('/');
-        targets.extend(sources.iter().map(|source| last.with_text(format!("{folder}/{}", base_name(source.text())))));
+        targets.extend(
+            sources.iter().map(|source| last.with_text(format!("{folder}/{}", base_name(source.text())))),
+        );
     }
     targets
 }
@@ -123,7 +133,11 @@ fn named_outputs(name: &str, arguments: &[Field]) -> Vec<Field> {
             }
             let attached = options.iter().find_map(|option| {
                 let rest = text.strip_prefix(option)?;
-                if option.starts_with("--") { rest.strip_prefix('=') } else { Some(rest).filter(|rest| !rest.is_empty()) }
+                if option.starts_with("--") {
+                    rest.strip_prefix('=')
+                } else {
+                    Some(rest).filter(|rest| !rest.is_empty())
+                }
             });
             targets.extend(attached.map(|attached| field.with_text(attached.to_owned())));
         }

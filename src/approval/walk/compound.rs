@@ -24,7 +24,8 @@ impl Walk<'_> {
                     .as_ref()
                     .map(|words| words.iter().flat_map(|word| expand(&word.value, self)).collect());
                 // Without values it goes over the arguments.
-                let values = values.or_else(|| self.positional.clone()).unwrap_or_else(|| vec![Field::unknown()]);
+                let values =
+                    values.or_else(|| self.positional.clone()).unwrap_or_else(|| vec![Field::unknown()]);
                 self.for_each(&clause.variable_name, &values, &clause.body.list);
             }
             CompoundCommand::CaseClause(case) => {

@@ -43,7 +43,12 @@ impl Walk<'_> {
         started.extend(without_unknown(&invocation));
         if let Some(path) = invocation.program.value().filter(|path| may_be_script(path)) {
             let path = invocation.program.with_text(path.to_owned());
-            started.push(Inner::File { path, arguments: invocation.arguments.clone(), same_shell: false, by_shell: false });
+            started.push(Inner::File {
+                path,
+                arguments: invocation.arguments.clone(),
+                same_shell: false,
+                by_shell: false,
+            });
         }
         self.note_state(&invocation);
         let detaches = matches!(invocation.name(), Some("nohup" | "setsid" | "daemonize" | "disown"));

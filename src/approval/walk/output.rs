@@ -7,9 +7,9 @@ use crate::approval::word::{Field, Printed, escapes};
 
 /// Programs that print what is the case, and nothing that the line could choose.
 const FACTS: &[&str] = &[
-    "date", "mktemp", "pwd", "dirname", "basename", "hostname", "whoami", "id", "nproc", "uname", "arch", "wc",
-    "realpath", "readlink", "stat", "du", "df", "which", "tty", "git", "seq", "getconf", "sw_vers", "jq", "expr",
-    "node", "python", "python3", "cargo", "rustc", "go", "brew", "npm", "docker", "kubectl",
+    "date", "mktemp", "pwd", "dirname", "basename", "hostname", "whoami", "id", "nproc", "uname", "arch",
+    "wc", "realpath", "readlink", "stat", "du", "df", "which", "tty", "git", "seq", "getconf", "sw_vers",
+    "jq", "expr", "node", "python", "python3", "cargo", "rustc", "go", "brew", "npm", "docker", "kubectl",
 ];
 /// Earlier commands of a pipeline that are remembered.
 const LINES_MAX: usize = 8;
@@ -31,7 +31,8 @@ impl Walk<'_> {
     fn prints_facts(&self, before: usize) -> bool {
         match self.reading.invocations.get(before..) {
             Some([only]) => {
-                let runs_code = only.known_arguments().any(|text| text.starts_with("-c") || text.starts_with("-e"));
+                let runs_code =
+                    only.known_arguments().any(|text| text.starts_with("-c") || text.starts_with("-e"));
                 only.name().is_some_and(|name| FACTS.contains(&name)) && !runs_code
             }
             _ => false,

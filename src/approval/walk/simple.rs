@@ -100,7 +100,9 @@ impl Walk<'_> {
                 }
                 None => return self.unread("a value in it cannot be read"),
             },
-            AssignmentValue::Array(elements) => self.list_of(elements.iter().map(|(_, word)| word.value.as_str())),
+            AssignmentValue::Array(elements) => {
+                self.list_of(elements.iter().map(|(_, word)| word.value.as_str()))
+            }
         };
         // For one command only, it does not change how its own words are expanded.
         if for_a_command {
@@ -193,7 +195,8 @@ impl Walk<'_> {
         if is_new && self.variables.len() >= VARIABLES_MAX {
             return self.unread("it sets more variables than are followed");
         }
-        let held = if sizes > VALUE_BYTES_MAX || (self.conditional && differs) { Held::Computed } else { held };
+        let held =
+            if sizes > VALUE_BYTES_MAX || (self.conditional && differs) { Held::Computed } else { held };
         self.variables.insert(name.into(), held);
     }
 

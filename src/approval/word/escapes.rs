@@ -46,7 +46,9 @@ fn single(letter: char) -> Option<char> {
 
 /// What `echo` prints for these arguments.
 pub fn echo(arguments: &[&str]) -> Option<String> {
-    let is_option = |word: &&&str| word.len() > 1 && word.starts_with('-') && word.chars().skip(1).all(|c| "neE".contains(c));
+    let is_option = |word: &&&str| {
+        word.len() > 1 && word.starts_with('-') && word.chars().skip(1).all(|c| "neE".contains(c))
+    };
     let options: Vec<&str> = arguments.iter().take_while(is_option).copied().collect();
     let text = arguments.get(options.len()..).unwrap_or_default().join(" ");
     let escaped = options.iter().rev().find_map(|option| option.chars().rev().find(|c| *c != 'n'));

@@ -1,8 +1,6 @@
 //! Parameters: `$x`, `${x:-y}`, `"$@"` and the rest, as far as their values are known.
 
-use brush_parser::word::{
-    Parameter, ParameterExpr, ParameterTestType, SpecialParameter, SubstringMatchKind,
-};
+use brush_parser::word::{Parameter, ParameterExpr, ParameterTestType, SpecialParameter, SubstringMatchKind};
 
 use super::{Field, Fields};
 use crate::approval::glob;
@@ -107,9 +105,7 @@ fn value_of(parameter: &Parameter, walk: &Walk<'_>) -> Value {
             None => Value::Unknown,
         },
         Parameter::NamedWithAllIndices { name, .. } => match walk.variable(name) {
-            Some(Held::List(words)) => {
-                Value::Words(words.iter().map(|word| Field::literal(word)).collect())
-            }
+            Some(Held::List(words)) => Value::Words(words.iter().map(|word| Field::literal(word)).collect()),
             Some(Held::Text(text)) => Value::Assigned(text.clone()),
             Some(Held::Computed) => Value::Computed,
             None => Value::Unknown,
@@ -154,6 +150,7 @@ fn named(name: &str, walk: &Walk<'_>) -> Value {
         (_, Some(Held::Computed)) => Value::Computed,
         ("HOME", None) => Value::Known(walk.home()),
         ("IFS", None) => Value::Separator,
+        ("HERM_HOME" | "HERMES_HOME", None) => Value::Known(walk.agent_home()),
         ("PWD", None) => walk.cwd().map_or(Value::Unknown, Value::Known),
         // What `cd` left: it is wherever one was before.
         ("OLDPWD", None) => Value::Computed,
@@ -169,6 +166,8 @@ fn changed(expression: &ParameterExpr, walk: &Walk<'_>) -> Value {
         // A letter out of a variable of the surroundings spells anything: `${PATH:0:1}` is `/`.
         Value::Unknown if matches!(expression, ParameterExpr::Substring { .. }) => return Value::Computed,
         Value::Unknown => return Value::Unknown,
+        // Any part of it is white space.
+        Value::Separator => return Value::Separator,
         _ => return Value::Computed,
     };
     changed_text(expression, &text).map_or(Value::Computed, Value::Assigned)
@@ -178,9 +177,13 @@ fn changed_text(expression: &ParameterExpr, text: &str) -> Option<String> {
     let plain = |pattern: &Option<String>| pattern.clone().filter(|pattern| is_plain(pattern));
     match expression {
         ParameterExpr::ParameterLength { .. } => Some(text.chars().count().to_string()),
-        ParameterExpr::RemoveSmallestSuffixPattern { pattern, .. } => cut(text, &plain(pattern)?, true, false),
+        ParameterExpr::RemoveSmallestSuffixPattern { pattern, .. } => {
+            cut(text, &plain(pattern)?, true, false)
+        }
         ParameterExpr::RemoveLargestSuffixPattern { pattern, .. } => cut(text, &plain(pattern)?, true, true),
-        ParameterExpr::RemoveSmallestPrefixPattern { pattern, .. } => cut(text, &plain(pattern)?, false, false),
+        ParameterExpr::RemoveSmallestPrefixPattern { pattern, .. } => {
+            cut(text, &plain(pattern)?, false, false)
+        }
         ParameterExpr::RemoveLargestPrefixPattern { pattern, .. } => cut(text, &plain(pattern)?, false, true),
         ParameterExpr::UppercasePattern { pattern: None, .. } => Some(text.to_uppercase()),
         ParameterExpr::LowercasePattern { pattern: None, .. } => Some(text.to_lowercase()),
@@ -284,4 +287,3 @@ fn parameter_of(expression: &ParameterExpr) -> Option<&Parameter> {
         ParameterExpr::VariableNames { .. } | ParameterExpr::MemberKeys { .. } => None,
     }
 }
-

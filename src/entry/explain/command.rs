@@ -75,12 +75,8 @@ pub fn run(arguments: &CommandLine, stdin: &[u8], start: &Start, out: &mut Out) 
     let here = std::env::current_dir()?;
     let cwd = arguments.cwd.as_ref().map_or_else(|| here.clone(), |cwd| here.join(cwd));
     let person = loaded.environment.get("HOME").map(PathBuf::from);
-    let asked = Asked {
-        command: &command,
-        cwd: &cwd,
-        home: person.as_deref(),
-        agent_home: Some(loaded.home.root()),
-    };
+    let asked =
+        Asked { command: &command, cwd: &cwd, home: person.as_deref(), agent_home: Some(loaded.home.root()) };
     let rules = engine::judging_rules(&loaded);
     let judgement = approval::judge(&asked, &rules, arguments.scene.scene(), &Files);
     match arguments.json {
@@ -92,9 +88,8 @@ pub fn run(arguments: &CommandLine, stdin: &[u8], start: &Start, out: &mut Out) 
 
 /// One newline at the end is the pipe's.
 fn from_stdin(stdin: &[u8]) -> Result<String, Failure> {
-    let text = std::str::from_utf8(stdin).map_err(|_| {
-        Failure::message(Exit::Usage, "the command line on stdin is no UTF-8 text")
-    })?;
+    let text = std::str::from_utf8(stdin)
+        .map_err(|_| Failure::message(Exit::Usage, "the command line on stdin is no UTF-8 text"))?;
     let text = text.strip_suffix('\n').unwrap_or(text);
     if text.is_empty() {
         let failure = Failure::message(Exit::Usage, "there is no command line to explain");
@@ -166,7 +161,10 @@ fn told(judgement: &Judgement, rules: &Rules) -> String {
     let mut text = match &judgement.verdict {
         Verdict::Allow => format!("It runs. {}\n", why_allowed(judgement)),
         Verdict::Ask { reason, rule, pattern, .. } => {
-            format!("{}: {reason}\n  rule: {rule}\n  a lasting yes would cover: {pattern}\n", answerer(judgement, rules))
+            format!(
+                "{}: {reason}\n  rule: {rule}\n  a lasting yes would cover: {pattern}\n",
+                answerer(judgement, rules)
+            )
         }
         Verdict::Block { rule, shown } => format!("It is blocked. {shown}\n  rule: {rule}\n"),
     };
