@@ -11,15 +11,12 @@ use brush_parser::ast::Program;
 use brush_parser::word::{self, BraceExpressionOrText, WordPieceWithSource};
 use brush_parser::{ParserOptions, Token, parse_tokens, uncached_tokenize_str};
 
+mod depth;
+
 /// Deepest nesting of parentheses, braces, quotes and keywords that is read.
 const NESTING_MAX: usize = 24;
-/// The same where only words are told apart, which takes less.
-const TOKEN_NESTING_MAX: usize = 200;
-/// Brackets of any kind in one text.
-const BRACKETS_MAX: usize = 4_000;
-/// Places where `((` begins, which may be arithmetic or two subshells: the parser tries both, so
-/// each one inside another multiplies the work.
-const DOUBLE_PARENTHESES_MAX: usize = 6;
+/// Deepest nesting of `{a,{b,c}}` that is expanded.
+const BRACES_MAX: usize = 6;
 /// The same for a text that is read where it stands, without a stack of its own.
 const SHALLOW_NESTING_MAX: usize = 2;
 /// Commands inside commands inside commands, at most.
@@ -64,8 +61,9 @@ impl Depth {
         self.exceeded.get()
     }
 
-    fn fits(&self, text: &str) -> bool {
-        let fits = !is_too_deep(text, self.nesting_max);
+    /// Whether something is within the limits; where it is not, a shallow reading is over.
+    fn fits(&self, depth: usize) -> bool {
+        let fits = depth <= self.nesting_max;
         self.exceeded.set(self.exceeded.get() || (self.shallow && !fits));
         fits
     }
@@ -73,13 +71,16 @@ impl Depth {
 
 /// The tree of a script; `None` if it is not one, or too deep.
 pub fn script(text: &str, depth: &Depth) -> Option<Program> {
-    if !depth.fits(text) {
+    if depth::has_too_many(text) || !depth.fits(depth::of_expansions(text)) {
         return None;
     }
     guarded(|| {
         let options = options();
         let text = with_parted_processes(text);
         let tokens = uncached_tokenize_str(&text, &options.tokenizer_options()).ok()?;
+        if !depth.fits(depth::of_tokens(&tokens)) {
+            return None;
+        }
         parse_tokens(&with_parted_brackets(with_ended_cases(tokens)), &options).ok()
     })
 }
@@ -96,7 +97,7 @@ fn with_parted_processes(text: &str) -> Cow<'_, str> {
 /// Whether a here-document may be taken for a shift to the left, as it is in brackets that look like
 /// arithmetic and are none.
 pub fn may_hide_document(text: &str) -> bool {
-    double_parentheses(text) > 0 && text.contains("<<")
+    depth::double_parentheses(text) > 0 && text.contains("<<")
 }
 
 /// The parser takes `esac )` for one more pattern of the `case`; with a `;` between them it does not,
@@ -202,7 +203,7 @@ pub fn runs(text: &str) -> Vec<Run> {
 }
 
 fn runs_of(text: &str) -> Option<Vec<Run>> {
-    if nesting(text) > TOKEN_NESTING_MAX {
+    if depth::of_expansions(text) > NESTING_MAX {
         return None;
     }
     let options = options();
@@ -235,7 +236,7 @@ fn is_keyword(word: &str) -> bool {
 
 /// The pieces of a word.
 pub fn pieces(text: &str, depth: &Depth) -> Option<Vec<WordPieceWithSource>> {
-    if !depth.fits(text) {
+    if depth::has_too_many(text) || !depth.fits(depth::of_expansions(text)) {
         return None;
     }
     guarded(|| word::parse(text, &options()).ok())
@@ -243,7 +244,7 @@ pub fn pieces(text: &str, depth: &Depth) -> Option<Vec<WordPieceWithSource>> {
 
 /// The pieces of a here-document.
 pub fn document_pieces(text: &str, depth: &Depth) -> Option<Vec<WordPieceWithSource>> {
-    if !depth.fits(text) {
+    if depth::has_too_many(text) || !depth.fits(depth::of_expansions(text)) {
         return None;
     }
     guarded(|| word::parse_heredoc(text, &options()).ok())
@@ -251,7 +252,7 @@ pub fn document_pieces(text: &str, depth: &Depth) -> Option<Vec<WordPieceWithSou
 
 /// The brace expressions of a word; `None` if it has none.
 pub fn braces(text: &str) -> Option<Vec<BraceExpressionOrText>> {
-    if is_too_deep(text, NESTING_MAX) {
+    if depth::of_braces(text) > BRACES_MAX {
         return None;
     }
     guarded(|| word::parse_brace_expansions(text, &options()).ok().flatten())
@@ -265,50 +266,4 @@ fn options() -> ParserOptions {
 /// The parser is not ours: a panic in it is a text that was not read.
 fn guarded<T>(parse: impl FnOnce() -> Option<T>) -> Option<T> {
     catch_unwind(AssertUnwindSafe(parse)).ok().flatten()
-}
-
-/// Errs on the side of too deep: quotes are not understood here.
-fn is_too_deep(text: &str, nesting_max: usize) -> bool {
-    nesting(text) > nesting_max
-        || text.matches(['(', '{', '`']).count() > BRACKETS_MAX
-        || double_parentheses(text) > DOUBLE_PARENTHESES_MAX
-        || keyword_depth(text) > nesting_max
-}
-
-fn nesting(text: &str) -> usize {
-    let (mut depth, mut deepest) = (0_usize, 0_usize);
-    for c in text.chars() {
-        match c {
-            '(' | '{' => depth += 1,
-            ')' | '}' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        deepest = deepest.max(depth);
-    }
-    deepest
-}
-
-/// Without those of `$((`, `<((` and `>((`, which are read another way.
-fn double_parentheses(text: &str) -> usize {
-    let (mut before, mut last) = (' ', ' ');
-    let mut count = 0;
-    for c in text.chars() {
-        count += usize::from(c == '(' && last == '(' && !matches!(before, '$' | '<' | '>'));
-        (before, last) = (last, c);
-    }
-    count
-}
-
-/// Compound commands that are open at once, at most.
-fn keyword_depth(text: &str) -> usize {
-    let (mut depth, mut deepest) = (0_usize, 0_usize);
-    for word in text.split(|c: char| c.is_whitespace() || matches!(c, ';' | '(' | ')' | '&' | '|')) {
-        match word {
-            "if" | "case" | "do" | "while" | "until" | "for" | "select" | "coproc" => depth += 1,
-            "fi" | "esac" | "done" => depth = depth.saturating_sub(if word == "done" { 2 } else { 1 }),
-            _ => {}
-        }
-        deepest = deepest.max(depth);
-    }
-    deepest
 }

@@ -78,7 +78,7 @@ fn decided(by: &Rules, scene: Scene, commands: Vec<String>, dangers: Vec<Danger>
     if by.mode == Mode::Off {
         return allowed(Step::Off, commands, dangers);
     }
-    let listed = |danger: &&Danger| by.allowlist.iter().any(|pattern| *pattern == danger.pattern);
+    let listed = |danger: &&Danger| by.allowlist.contains(&danger.pattern);
     let granted = |danger: &&Danger| by.grants.iter().any(|grant| covers(grant, danger));
     let whole = pattern(&dangers);
     let open: Vec<&Danger> = dangers.iter().filter(|danger| !listed(danger) && !granted(danger)).collect();

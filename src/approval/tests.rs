@@ -471,6 +471,86 @@ proptest::proptest! {
     }
 }
 
+/// Parts that are put together at random and repeated: whatever grows faster than the text shows here.
+const PARTS: &[&str] = &[
+    "(",
+    ")",
+    "{ ",
+    "}",
+    "$(",
+    "`",
+    "\"",
+    "'",
+    "\\",
+    "$((",
+    "((",
+    "))",
+    "<(",
+    "<<E\n",
+    "E\n",
+    "<<<",
+    "|",
+    "&&",
+    ";",
+    "\n",
+    "&",
+    "if ",
+    "then ",
+    "fi ",
+    "case x in ",
+    "x) ",
+    ";; ",
+    "esac ",
+    "for x in ",
+    "do ",
+    "done ",
+    "f() ",
+    "[[ ",
+    "]] ",
+    "x=",
+    "$x",
+    "${x:-",
+    "${x/a/",
+    "{a,b}",
+    "*",
+    "?",
+    "[a-z]",
+    "ls ",
+    "rm -rf ",
+    "sudo ",
+    "xargs ",
+    "sh -c '",
+    "eval ",
+    "env -S ",
+    "find . -exec ",
+    "echo -e ",
+    "printf %s ",
+    " x",
+    "/",
+    "~",
+    "# ",
+    "DELETE FROM t;",
+    "psql -c ",
+    "> ",
+    "< ",
+];
+/// Bytes of such a text.
+const REPEATED_BYTES: usize = 24 << 10;
+/// Time that even an unoptimized build does not need.
+const REPEATED_TIME_MAX: std::time::Duration = std::time::Duration::from_secs(8);
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig { cases: 48, ..Default::default() })]
+    #[test]
+    fn what_is_repeated_takes_no_more_than_its_length(parts in proptest::collection::vec(0..PARTS.len(), 1..7)) {
+        let part: String = parts.iter().map(|nth| PARTS[*nth]).collect();
+        let text = part.repeat(REPEATED_BYTES / part.len());
+        let begin = std::time::Instant::now();
+        anywhere(&text);
+        proptest::prop_assert!(begin.elapsed() < REPEATED_TIME_MAX, "{:?} for {part:?}", begin.elapsed());
+    }
+}
+
 #[test]
 fn the_program_that_gives_the_exit_status_is_the_last_one() {
     for (command, program) in [

@@ -1,6 +1,8 @@
 //! The approval pipeline from outside: the public cases, disguises, and tables of what is dangerous
 //! and what is not.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may fail by panicking")]
+
 mod cases;
 mod dangerous;
 mod disguise;
