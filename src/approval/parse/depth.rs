@@ -79,22 +79,21 @@ pub fn of_tokens(tokens: &[Token]) -> usize {
                     ")" => parentheses = parentheses.saturating_sub(1),
                     _ => {}
                 }
-                (begins, negations) = (true, 0);
+                // What follows a redirection is a file.
+                (begins, negations) = (!operator.contains(['<', '>']), 0);
             }
             Token::Word(word, _) => {
                 match word.as_str() {
-                    "if" | "case" | "do" | "while" | "until" | "for" | "select" | "coproc" | "{" | "[[" => {
+                    "if" | "case" | "do" | "while" | "until" | "for" | "select" | "coproc" | "{" => {
                         words += 1
                     }
                     "!" => negations += 1,
                     "fi" | "esac" | "}" if begins => words = words.saturating_sub(1),
                     "done" if begins => words = words.saturating_sub(2),
-                    // Nothing but an operator can come before it in its place.
-                    "]]" => words = words.saturating_sub(1),
                     _ => {}
                 }
                 let closes = begins && matches!(word.as_str(), "fi" | "esac" | "}" | "done");
-                begins = closes || matches!(word.as_str(), "then" | "else" | "do" | "{" | "!" | "]]");
+                begins = closes || matches!(word.as_str(), "then" | "else" | "do" | "{" | "!");
             }
         }
         deepest = deepest.max(parentheses + words + negations);
@@ -125,6 +124,8 @@ mod tests {
         assert_eq!(tokens("echo '((((' <<E\n((((\nE\n"), 0);
         assert!(tokens(&"{ }done }E\n".repeat(30)) >= 30);
         assert!(tokens(&"{ echo }; ".repeat(30)) >= 30);
+        assert!(tokens(&"{ < esac \n".repeat(30)) >= 30);
+        assert!(tokens(&"if rm ]] & ".repeat(30)) >= 30);
         assert!(tokens(&"if echo fi; then ".repeat(30)) >= 30);
         assert_eq!(tokens(&"if a; then b; fi; ".repeat(30)), 1);
         assert_eq!(tokens(&"! a; ".repeat(30)), 1);
