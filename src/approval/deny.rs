@@ -40,6 +40,9 @@ fn breaks(rule: &str, call: &Invocation) -> bool {
     let arguments: Vec<&str> = call.arguments.iter().map(Field::text).collect();
     let program = call.program.text();
     let from_program = rule.trim_start_matches('*');
+    if from_program.is_empty() {
+        return true;
+    }
     let line = |program: &str| format!("{program} {}", arguments.join(" ")).trim_end().to_lowercase();
     // `docker *` is about `docker` alone, too.
     let fits = |rule: &str, line: &str| glob::matches(rule, line) || glob::matches(rule, &format!("{line} "));

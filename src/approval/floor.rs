@@ -119,6 +119,8 @@ fn kills_everything(arguments: &[Field]) -> bool {
     let targets = match arguments.first().map(Field::text) {
         Some("-s" | "-n" | "--signal") => arguments.get(2..),
         Some("--") => arguments.get(1..),
+        // Alone it is meant as one, whatever a shell makes of it.
+        Some("-1") if arguments.len() == 1 => return true,
         Some(text) if text.starts_with('-') => arguments.get(1..),
         _ => Some(arguments),
     };

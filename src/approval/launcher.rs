@@ -8,6 +8,7 @@ use super::scripts::SHELLS;
 use super::word::Field;
 
 mod embedded;
+mod env;
 mod shell;
 mod table;
 mod xargs;
@@ -48,7 +49,9 @@ pub fn look_through(invocation: &Invocation) -> Vec<Inner> {
         "parallel" => xargs::parallel(invocation),
         "find" | "fd" | "fdfind" | "gfind" => executed(arguments),
         "watch" | "entr" | "hyperfine" | "ssh-agent" | "at" | "batch" => texts(invocation, name),
-        "env" if let Some(text) = split_string(arguments) => script_of(Some(text), false),
+        "env" | "genv" => env::env(arguments, invocation.open_ended),
+        "su" | "runuser" => env::su(name, arguments, invocation.open_ended),
+        "ssh" if ssh_without_command(arguments) => fed(invocation),
         _ => table::launched(name, arguments, invocation.open_ended),
     };
     inner.extend(embedded::texts(name, arguments));
@@ -88,6 +91,13 @@ fn fed(invocation: &Invocation) -> Vec<Inner> {
         },
         None => vec![],
     }
+}
+
+/// Whether an `ssh` is given a host and no command, so that a shell there reads standard input.
+pub fn ssh_without_command(arguments: &[Field]) -> bool {
+    let rest = after_options(arguments, table::SSH_VALUED, &[]).unwrap_or_default();
+    let no_command = arguments.iter().any(|field| field.value() == Some("-N"));
+    rest.len() == 1 && !no_command
 }
 
 /// `source FILE ARGUMENTS`.
@@ -188,26 +198,6 @@ pub(super) fn script_of(text: Option<Field>, same_shell: bool) -> Vec<Inner> {
         }
         None => vec![script(field.text()), Inner::Unknown],
     }
-}
-
-/// `env -S TEXT`.
-fn split_string(arguments: &[Field]) -> Option<Field> {
-    for (nth, field) in arguments.iter().enumerate() {
-        let text = field.value()?;
-        if text == "-S" || text == "--split-string" {
-            return joined(arguments.get(nth + 1..)?);
-        }
-        let attached = text.strip_prefix("-S").or_else(|| text.strip_prefix("--split-string="));
-        if let Some(attached) = attached.or_else(|| text.strip_prefix("-iS")) {
-            let mut words = vec![Field::literal(attached)];
-            words.extend(arguments.get(nth + 1..)?.iter().cloned());
-            return joined(&words);
-        }
-        if !text.starts_with('-') && !text.contains('=') {
-            return None;
-        }
-    }
-    None
 }
 
 /// The commands of `find -exec` and its relatives, up to `;` or `+`.

@@ -3,6 +3,7 @@
 //! The parser descends once for each level of nesting, and it backtracks. Both are bounded before
 //! it is called, and it runs on a stack that is deep enough for what is let through.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -10,15 +11,12 @@ use brush_parser::ast::Program;
 use brush_parser::word::{self, BraceExpressionOrText, WordPieceWithSource};
 use brush_parser::{ParserOptions, Token, parse_tokens, uncached_tokenize_str};
 
+mod depth;
+
 /// Deepest nesting of parentheses, braces, quotes and keywords that is read.
 const NESTING_MAX: usize = 24;
-/// The same where only words are told apart, which takes less.
-const TOKEN_NESTING_MAX: usize = 200;
-/// Brackets of any kind in one text.
-const BRACKETS_MAX: usize = 4_000;
-/// Places where `((` begins, which may be arithmetic or two subshells: the parser tries both, so
-/// each one inside another multiplies the work.
-const DOUBLE_PARENTHESES_MAX: usize = 6;
+/// Deepest nesting of `{a,{b,c}}` that is expanded.
+const BRACES_MAX: usize = 6;
 /// The same for a text that is read where it stands, without a stack of its own.
 const SHALLOW_NESTING_MAX: usize = 2;
 /// Commands inside commands inside commands, at most.
@@ -63,8 +61,9 @@ impl Depth {
         self.exceeded.get()
     }
 
-    fn fits(&self, text: &str) -> bool {
-        let fits = !is_too_deep(text, self.nesting_max);
+    /// Whether something is within the limits; where it is not, a shallow reading is over.
+    fn fits(&self, depth: usize) -> bool {
+        let fits = depth <= self.nesting_max;
         self.exceeded.set(self.exceeded.get() || (self.shallow && !fits));
         fits
     }
@@ -72,14 +71,110 @@ impl Depth {
 
 /// The tree of a script; `None` if it is not one, or too deep.
 pub fn script(text: &str, depth: &Depth) -> Option<Program> {
-    if !depth.fits(text) {
+    if depth::has_too_many(text) || !depth.fits(depth::of_expansions(text)) {
         return None;
     }
     guarded(|| {
         let options = options();
-        let tokens = uncached_tokenize_str(text, &options.tokenizer_options()).ok()?;
-        parse_tokens(&tokens, &options).ok()
+        let text = with_parted_processes(text);
+        let tokens = uncached_tokenize_str(&text, &options.tokenizer_options()).ok()?;
+        if !depth.fits(depth::of_tokens(&tokens)) {
+            return None;
+        }
+        parse_tokens(&with_parted_brackets(with_ended_cases(tokens)), &options).ok()
     })
+}
+
+/// `<((` is a process substitution with a subshell in it; the parser takes the brackets for
+/// arithmetic, and `<<` in them for a shift.
+fn with_parted_processes(text: &str) -> Cow<'_, str> {
+    match text.contains("<((") || text.contains(">((") {
+        true => Cow::Owned(text.replace("<((", "<( (").replace(">((", ">( (")),
+        false => Cow::Borrowed(text),
+    }
+}
+
+/// Whether a here-document may be taken for a shift to the left, as it is in brackets that look like
+/// arithmetic and are none.
+pub fn may_hide_document(text: &str) -> bool {
+    depth::double_parentheses(text) > 0 && text.contains("<<")
+}
+
+/// The parser takes `esac )` for one more pattern of the `case`; with a `;` between them it does not,
+/// and to the shell it is the same.
+fn with_ended_cases(tokens: Vec<Token>) -> Vec<Token> {
+    let is_end = |token: &Token| matches!(token, Token::Word(word, _) if word == "esac");
+    if !tokens.iter().any(is_end) {
+        return tokens;
+    }
+    let mut ended = Vec::with_capacity(tokens.len() + 1);
+    let mut tokens = tokens.into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        let span = token.location().clone();
+        let ends =
+            is_end(&token) && matches!(tokens.peek(), Some(Token::Operator(operator, _)) if operator == ")");
+        ended.push(token);
+        if ends {
+            ended.push(Token::Operator(";".to_owned(), span));
+        }
+    }
+    ended
+}
+
+/// Two subshells are told from arithmetic by what stands between their brackets, which the parser
+/// does not look at: `( ( a ) )` and `((a) )` are subshells. An empty command between the first two
+/// brackets makes it see.
+fn with_parted_brackets(tokens: Vec<Token>) -> Vec<Token> {
+    let is =
+        |token: &Token, bracket: &str| matches!(token, Token::Operator(operator, _) if operator == bracket);
+    let doubled = tokens.windows(2).any(|pair| pair.iter().all(|token| is(token, "(")));
+    if !doubled {
+        return tokens;
+    }
+    let mut closed_by = vec![None; tokens.len()];
+    let mut open = vec![];
+    for (nth, token) in tokens.iter().enumerate() {
+        if is(token, "(") {
+            open.push(nth);
+        } else if is(token, ")")
+            && let Some(slot) = open.pop().and_then(|at| closed_by.get_mut(at))
+        {
+            *slot = Some(nth);
+        }
+    }
+    let glued = |first: usize, second: usize| match (tokens.get(first), tokens.get(second)) {
+        (Some(a), Some(b)) => first + 1 == second && a.location().end.index == b.location().start.index,
+        _ => false,
+    };
+    let closing = |at: usize| closed_by.get(at).copied().flatten();
+    let mut parted = Vec::with_capacity(tokens.len() + 2);
+    for (nth, token) in tokens.iter().enumerate() {
+        parted.push(token.clone());
+        if !is(token, "(") || !tokens.get(nth + 1).is_some_and(|next| is(next, "(")) {
+            continue;
+        }
+        let ends_glued =
+            matches!((closing(nth + 1), closing(nth)), (Some(inner), Some(outer)) if glued(inner, outer));
+        if !(glued(nth, nth + 1) && ends_glued) {
+            parted.push(Token::Word(":".to_owned(), token.location().clone()));
+            parted.push(Token::Operator(";".to_owned(), token.location().clone()));
+        }
+    }
+    parted
+}
+
+/// Whether two brackets of the same kind stand with nothing but space between them.
+pub fn has_parted_brackets(text: &str) -> bool {
+    let mut last = ' ';
+    let mut parted = false;
+    for c in text.chars() {
+        match c {
+            '(' | ')' if c == last && parted => return true,
+            c if c.is_whitespace() || c == '\\' => parted = true,
+            c => (last, parted) = (c, false),
+        }
+    }
+    false
 }
 
 /// Something between two operators.
@@ -108,7 +203,7 @@ pub fn runs(text: &str) -> Vec<Run> {
 }
 
 fn runs_of(text: &str) -> Option<Vec<Run>> {
-    if nesting(text) > TOKEN_NESTING_MAX {
+    if depth::of_expansions(text) > NESTING_MAX {
         return None;
     }
     let options = options();
@@ -141,7 +236,7 @@ fn is_keyword(word: &str) -> bool {
 
 /// The pieces of a word.
 pub fn pieces(text: &str, depth: &Depth) -> Option<Vec<WordPieceWithSource>> {
-    if !depth.fits(text) {
+    if depth::has_too_many(text) || !depth.fits(depth::of_expansions(text)) {
         return None;
     }
     guarded(|| word::parse(text, &options()).ok())
@@ -149,7 +244,7 @@ pub fn pieces(text: &str, depth: &Depth) -> Option<Vec<WordPieceWithSource>> {
 
 /// The pieces of a here-document.
 pub fn document_pieces(text: &str, depth: &Depth) -> Option<Vec<WordPieceWithSource>> {
-    if !depth.fits(text) {
+    if depth::has_too_many(text) || !depth.fits(depth::of_expansions(text)) {
         return None;
     }
     guarded(|| word::parse_heredoc(text, &options()).ok())
@@ -157,7 +252,7 @@ pub fn document_pieces(text: &str, depth: &Depth) -> Option<Vec<WordPieceWithSou
 
 /// The brace expressions of a word; `None` if it has none.
 pub fn braces(text: &str) -> Option<Vec<BraceExpressionOrText>> {
-    if is_too_deep(text, NESTING_MAX) {
+    if depth::of_braces(text) > BRACES_MAX {
         return None;
     }
     guarded(|| word::parse_brace_expansions(text, &options()).ok().flatten())
@@ -171,50 +266,4 @@ fn options() -> ParserOptions {
 /// The parser is not ours: a panic in it is a text that was not read.
 fn guarded<T>(parse: impl FnOnce() -> Option<T>) -> Option<T> {
     catch_unwind(AssertUnwindSafe(parse)).ok().flatten()
-}
-
-/// Errs on the side of too deep: quotes are not understood here.
-fn is_too_deep(text: &str, nesting_max: usize) -> bool {
-    nesting(text) > nesting_max
-        || text.matches(['(', '{', '`']).count() > BRACKETS_MAX
-        || double_parentheses(text) > DOUBLE_PARENTHESES_MAX
-        || keyword_depth(text) > nesting_max
-}
-
-fn nesting(text: &str) -> usize {
-    let (mut depth, mut deepest) = (0_usize, 0_usize);
-    for c in text.chars() {
-        match c {
-            '(' | '{' => depth += 1,
-            ')' | '}' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        deepest = deepest.max(depth);
-    }
-    deepest
-}
-
-/// Without those of `$((`, which is read another way.
-fn double_parentheses(text: &str) -> usize {
-    let (mut before, mut last) = (' ', ' ');
-    let mut count = 0;
-    for c in text.chars() {
-        count += usize::from(c == '(' && last == '(' && before != '$');
-        (before, last) = (last, c);
-    }
-    count
-}
-
-/// Compound commands that are open at once, at most.
-fn keyword_depth(text: &str) -> usize {
-    let (mut depth, mut deepest) = (0_usize, 0_usize);
-    for word in text.split(|c: char| c.is_whitespace() || matches!(c, ';' | '(' | ')' | '&' | '|')) {
-        match word {
-            "if" | "case" | "do" | "while" | "until" | "for" | "select" | "coproc" => depth += 1,
-            "fi" | "esac" | "done" => depth = depth.saturating_sub(if word == "done" { 2 } else { 1 }),
-            _ => {}
-        }
-        deepest = deepest.max(depth);
-    }
-    deepest
 }

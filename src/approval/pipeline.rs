@@ -15,8 +15,10 @@ pub fn judge(asked: &Asked<'_>, by: &Rules, scene: Scene, scripts: &dyn Scripts)
         let shown = format!("The command line is too large to be checked: {why}.");
         return blocked(Step::Limits, limits::TOO_LARGE, shown, vec![]);
     }
-    let place = Place { cwd: Some(asked.cwd), home: asked.home, scripts };
-    let Some(reading) = walk::read(asked.command, place) else {
+    let place = Place { cwd: Some(asked.cwd), home: asked.home, agent_home: asked.agent_home, scripts };
+    // Lines may end as they do on Windows; that hides nothing.
+    let command = asked.command.replace("\r\n", "\n");
+    let Some(reading) = walk::read(&command, place) else {
         let danger = rules::unread(asked.command, "there is no memory to read it in");
         return decided(by, scene, vec![], vec![danger]);
     };
@@ -76,7 +78,7 @@ fn decided(by: &Rules, scene: Scene, commands: Vec<String>, dangers: Vec<Danger>
     if by.mode == Mode::Off {
         return allowed(Step::Off, commands, dangers);
     }
-    let listed = |danger: &&Danger| by.allowlist.iter().any(|pattern| *pattern == danger.pattern);
+    let listed = |danger: &&Danger| by.allowlist.contains(&danger.pattern);
     let granted = |danger: &&Danger| by.grants.iter().any(|grant| covers(grant, danger));
     let whole = pattern(&dangers);
     let open: Vec<&Danger> = dangers.iter().filter(|danger| !listed(danger) && !granted(danger)).collect();

@@ -13,6 +13,7 @@ use super::word::Field;
 mod code;
 mod files;
 mod git;
+mod network;
 mod own;
 mod permissions;
 mod processes;
@@ -114,6 +115,7 @@ fn of_call(call: &Invocation, command: &str, around: &Around<'_>, found: &mut Fo
     code::found(name, call, found);
     windows::found(name, call, found);
     own::found(name, call, found);
+    network::found(name, call, found);
 }
 
 /// Asks about a line that was not understood.

@@ -471,6 +471,86 @@ proptest::proptest! {
     }
 }
 
+/// Parts that are put together at random and repeated: whatever grows faster than the text shows here.
+const PARTS: &[&str] = &[
+    "(",
+    ")",
+    "{ ",
+    "}",
+    "$(",
+    "`",
+    "\"",
+    "'",
+    "\\",
+    "$((",
+    "((",
+    "))",
+    "<(",
+    "<<E\n",
+    "E\n",
+    "<<<",
+    "|",
+    "&&",
+    ";",
+    "\n",
+    "&",
+    "if ",
+    "then ",
+    "fi ",
+    "case x in ",
+    "x) ",
+    ";; ",
+    "esac ",
+    "for x in ",
+    "do ",
+    "done ",
+    "f() ",
+    "[[ ",
+    "]] ",
+    "x=",
+    "$x",
+    "${x:-",
+    "${x/a/",
+    "{a,b}",
+    "*",
+    "?",
+    "[a-z]",
+    "ls ",
+    "rm -rf ",
+    "sudo ",
+    "xargs ",
+    "sh -c '",
+    "eval ",
+    "env -S ",
+    "find . -exec ",
+    "echo -e ",
+    "printf %s ",
+    " x",
+    "/",
+    "~",
+    "# ",
+    "DELETE FROM t;",
+    "psql -c ",
+    "> ",
+    "< ",
+];
+/// Bytes of such a text.
+const REPEATED_BYTES: usize = 24 << 10;
+/// Time that even an unoptimized build does not need.
+const REPEATED_TIME_MAX: std::time::Duration = std::time::Duration::from_secs(8);
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig { cases: 48, ..Default::default() })]
+    #[test]
+    fn what_is_repeated_takes_no_more_than_its_length(parts in proptest::collection::vec(0..PARTS.len(), 1..7)) {
+        let part: String = parts.iter().map(|nth| PARTS[*nth]).collect();
+        let text = part.repeat(REPEATED_BYTES / part.len());
+        let begin = std::time::Instant::now();
+        anywhere(&text);
+        proptest::prop_assert!(begin.elapsed() < REPEATED_TIME_MAX, "{:?} for {part:?}", begin.elapsed());
+    }
+}
+
 #[test]
 fn the_program_that_gives_the_exit_status_is_the_last_one() {
     for (command, program) in [
@@ -753,4 +833,106 @@ fn what_would_run_is_listed_as_the_shell_would_see_it() {
     assert_eq!(commands("r\\m -r \"a b\" $X | tee \"$(date)\""), ["rm -r 'a b' …", "date", "tee …"]);
     assert_eq!(commands("sudo -u bob env A=1 ls"), ["sudo -u bob env A=1 ls", "env A=1 ls", "ls"]);
     assert!(commands("# ls").is_empty());
+}
+
+#[test]
+fn brackets_with_a_space_between_them_are_subshells() {
+    for command in [
+        "( ( reboot))",
+        "((reboot) )",
+        "( (reboot) )",
+        "echo $( (reboot))",
+        "echo $((reboot) )",
+        "echo \"$( ( reboot ) )\"",
+        "(\\\n(reboot))",
+        "if ( (reboot)); then ls; fi",
+        "( ( ls; reboot ) )",
+        "( case x in (x) reboot;; esac)",
+        "cat <(( reboot\n)\n)",
+        "cat <((reboot))",
+        "cat <(( cat <<END\n$(reboot\n)\nEND\n)\n)",
+        "cat <(( cat <<END\n$(:(){ :|:& };:\n)\nEND\n)\n)",
+        "( ( ( reboot)))",
+        "((( reboot) ))",
+        "(case x in x) reboot;; esac)",
+        "( case x in (x) a=(y 'reboot'); ${a[1]};; esac )",
+        "(if ls; then case x in x) reboot;; esac; fi; case y in y) ls;; esac)",
+    ] {
+        assert!(is_blocked(command), "{command:?}: {:?}", verdict(command));
+    }
+    for command in ["((i++))", "(( $i < 10 )) && ls", "echo $((x + (1 * 2)))", "((a > 5)); ( ls )"] {
+        assert_eq!(verdict(command), Verdict::Allow, "{command}");
+    }
+}
+
+#[test]
+fn options_of_launchers_may_be_short_and_shortened_and_repeated() {
+    for command in [
+        "env -iS 'sh -c halt'",
+        "env -vS/bin/sh -c halt",
+        "env --spl='sh -c halt'",
+        "env --un X --split 'halt -f'",
+        "env -S '-u X sh -c halt'",
+        "env -S 'sh\\_-c\\_halt'",
+        "env -a other -S halt",
+        "env -iC /tmp A.B=1 halt",
+        "su -lc halt",
+        "su bob -c 'echo x' --comm halt",
+        "su --session-command=halt bob",
+        "runuser -g staff --command halt bob",
+        "runuser -u bob halt",
+        "sh -c -x halt",
+        "bash -c -o nounset -- halt",
+        "timeout --foreground 5 halt",
+        "ssh host <<< halt",
+        "echo halt | ssh -p 2222 host",
+        "kill -1",
+        "halt${IFS:0:1}-f",
+        "rm -rf \\\r\n/",
+    ] {
+        assert!(is_blocked(command), "{command:?}: {:?}", verdict(command));
+    }
+    for command in [
+        "env -u halt ls",
+        "env -Svi halt",
+        "env -- echo -S halt",
+        "env A=1 echo --split-string halt",
+        "env -0S halt",
+        "su -c halt -c 'echo x' bob",
+        "su -whalt bob",
+        "su -- bob -c halt",
+        "runuser -u bob --command halt",
+        "sh -- -c halt",
+        "sudo -n echo sh -c halt",
+        "timeout --foreground echo sh -c halt",
+        "ssh host uptime <<< halt",
+        "gcc -c halt.c",
+    ] {
+        assert!(!is_blocked(command), "{command:?}: {:?}", verdict(command));
+    }
+}
+
+/// Where it stands has a stack of its own size; what is read there must fit into a part of it.
+#[test]
+fn a_shallow_line_is_read_on_half_a_megabyte() {
+    let quoted = |text: &str| format!("bash -c '{}'", text.replace('\'', "'\\''"));
+    let nested = (0..6).fold("( { ls; } )".to_owned(), |text, _| quoted(&text));
+    let texts = [
+        "sudo ".repeat(9) + "ls",
+        "sudo ".repeat(7) + "bash -c '( { ls; } )'",
+        nested,
+        "eval ".repeat(9) + "ls",
+        "xargs ".repeat(9) + "ls",
+        "echo ${x:-${y:-z}} $(echo $(ls)) $((1 + (2)))".to_owned(),
+        "if ls; then if ls; then (ls); fi; fi".to_owned(),
+        "f() { { ls \"$(ls)\"; }; }; f".to_owned(),
+        "case x in a) (ls);; esac; [[ ( -n a ) && ! b ]]".to_owned(),
+        "a{b,{c,d}}e ".repeat(20),
+        "{ ls | ( ls ) ; } | ".repeat(50) + "cat",
+    ];
+    for text in texts {
+        let thread = std::thread::Builder::new().stack_size(512 << 10);
+        let judged = thread.spawn(move || anywhere(&text)).unwrap();
+        judged.join().unwrap();
+    }
 }

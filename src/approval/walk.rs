@@ -37,6 +37,8 @@ const VALUE_BYTES_MAX: usize = 512;
 pub struct Place<'a> {
     pub cwd: Option<&'a Path>,
     pub home: Option<&'a Path>,
+    /// herm's own home, where it is not below the person's.
+    pub agent_home: Option<&'a Path>,
     pub scripts: &'a dyn Scripts,
 }
 
@@ -69,7 +71,8 @@ pub fn last_program(command: &str) -> Option<String> {
         }
         match pipeline.seq.last()? {
             Command::Simple(simple) => {
-                let mut walk = Walk::new(Place { cwd: None, home: None, scripts: &NoScripts }, depth);
+                let mut walk =
+                    Walk::new(Place { cwd: None, home: None, agent_home: None, scripts: &NoScripts }, depth);
                 walk.simple(simple);
                 let last = walk.reading.invocations.last()?;
                 let name = last.name()?;
@@ -108,6 +111,7 @@ pub enum Held {
 pub struct Walk<'a> {
     reading: Reading,
     scripts: &'a dyn Scripts,
+    agent_home: Option<&'a Path>,
     depth: Depth,
     variables: HashMap<String, Held>,
     /// `$1` and what follows, where they are known.
@@ -124,6 +128,8 @@ pub struct Walk<'a> {
     conditional: bool,
     detached: bool,
     splits_elsewhere: bool,
+    /// What the parser takes for arithmetic may be subshells.
+    parted_brackets: bool,
     /// The script that is being visited, if it is not the line itself.
     script: Option<Arc<str>>,
     scripts_read: usize,
@@ -136,6 +142,7 @@ impl<'a> Walk<'a> {
         Self {
             reading: Reading { home: place.home.map(Path::to_owned), ..Reading::default() },
             scripts: place.scripts,
+            agent_home: place.agent_home,
             depth,
             variables: HashMap::new(),
             positional: None,
@@ -147,6 +154,7 @@ impl<'a> Walk<'a> {
             conditional: false,
             detached: false,
             splits_elsewhere: false,
+            parted_brackets: false,
             script: None,
             scripts_read: 0,
             nested: 0,
@@ -160,6 +168,10 @@ impl<'a> Walk<'a> {
 
     pub fn home(&self) -> String {
         self.reading.home.as_ref().map_or_else(|| HOME_UNKNOWN.into(), |home| home.display().to_string())
+    }
+
+    pub fn agent_home(&self) -> String {
+        self.agent_home.map_or_else(|| format!("{}/.herm", self.home()), |home| home.display().to_string())
     }
 
     pub fn cwd(&self) -> Option<String> {
@@ -201,10 +213,15 @@ impl<'a> Walk<'a> {
         if !self.spend(script.len()) {
             return;
         }
+        let outer = std::mem::replace(&mut self.parted_brackets, parse::has_parted_brackets(script));
+        if parse::may_hide_document(script) {
+            self.unread("a here-document in it may be arithmetic");
+        }
         match parse::script(script, &self.depth) {
             Some(program) => self.program(&program),
             None => self.runs(script),
         }
+        self.parted_brackets = outer;
     }
 
     /// What is no script is at least searched for catastrophes.

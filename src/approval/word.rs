@@ -244,7 +244,7 @@ impl Fields {
                 self.printed(walk.substitution(script), quoted);
             }
             WordPiece::ArithmeticExpression(expression) => {
-                walk.operand(&expression.value);
+                walk.arithmetic(&expression.value);
                 self.push_unknown();
             }
         }

@@ -70,7 +70,7 @@ const REFERENCE: &[(&str, &str)] = &[
     ("git branch --force --delete b", "git-branch-delete"),
     ("chmod +x r && ./r", "run-what-it-made"),
     ("sudo -s", "sudo-flag"),
-    ("sudo -ni", "sudo-flag"),
+    ("sudo -ns", "sudo-flag"),
 ];
 
 /// More of the same kinds.
@@ -246,6 +246,18 @@ const MORE: &[&str] = &[
     "herm gateway stop",
     "setsid herm gateway run",
     "herm config set approvals.mode off",
+    "nohup python3 -m herm.main gateway run",
+    "launchctl kick'start' -k gui/501/ai.herm.gateway",
+    "curl http://169.254.169.254/latest/meta-data/",
+    "wget -qO- 'http://metadata.google.internal/computeMetadata/v1/'",
+    "curl 'http://[fd00:ec2::254]/'",
+    "echo 'docker stop x' | ssh host",
+    "pip3 --proxy http://p:1 uninstall -y x",
+    "npm --prefix app rm x",
+    "rm C:/notes.txt",
+    "echo x > $HERM_HOME/auth.json",
+    "echo k >> C:/Users/bob/.ssh/authorized_keys",
+    "chmod +x /tmp/clean.sh && ./clean.sh",
     // Databases.
     "psql -c 'drop database prod'",
     "psql -c 'TRUNCATE users'",

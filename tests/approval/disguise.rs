@@ -179,7 +179,7 @@ fn wrapped(line: Line, dice: &mut Dice) -> Line {
         15 => format!("echo $({text}\n)"),
         16 => format!("x=$({text}\n)"),
         17 => format!("cat <({text}\n)"),
-        18 => format!("cat <<END\n$({text}\n)\nEND"),
+        18 => format!("cat <<END{0}\n$({text}\n)\nEND{0}", text.len()),
         19 => format!("[[ -n $({text}\n) ]]"),
         20 => format!("! {{ {text}{end}}}"),
         21 => format!("bash -c {quoted}"),

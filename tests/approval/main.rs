@@ -1,9 +1,12 @@
 //! The approval pipeline from outside: the public cases, disguises, and tables of what is dangerous
 //! and what is not.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may fail by panicking")]
+
 mod cases;
 mod dangerous;
 mod disguise;
+mod explain;
 mod harmless;
 mod red_team;
 

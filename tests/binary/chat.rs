@@ -207,12 +207,27 @@ fn secrets_reach_nothing_that_is_kept_or_printed() {
 
 #[test]
 fn what_nobody_allows_is_not_run() {
-    let call = Reply::call("terminal", &json!({"command": "touch made"}));
+    let call = Reply::call("terminal", &json!({"command": "rm -rf none; touch made"}));
     let (stage, server) = (Stage::new(), ModelServer::start([call, Reply::text("So be it.")]));
     let run = stage.ask(&server.base_url(), &["-q", "hi"]);
     assert_eq!((run.exit, run.out.as_str()), (0, "So be it.\n"), "{run:?}");
     assert!(!stage.path("made").exists());
     assert!(run.err.contains("touch made"), "the person is not told: {run:?}");
+    assert_eq!(count(&stage, |event| matches!(event, Event::ToolCallStarted(_))), 0);
+    server.verify();
+}
+
+#[test]
+fn what_is_too_large_to_be_checked_is_kept_and_the_model_is_told_where() {
+    let command = format!("echo {}", "x".repeat(5_000));
+    let call = Reply::call("terminal", &json!({"command": command}));
+    let (stage, server) = (Stage::new(), ModelServer::start([call, Reply::text("I see.")]));
+    let run = stage.ask(&server.base_url(), &["--yolo", "-q", "hi"]);
+    assert_eq!(run.exit, 0, "{run:?}");
+    let kept: Vec<_> = std::fs::read_dir(stage.home().join("cache/blocked-scripts")).unwrap().collect();
+    let path = kept[0].as_ref().unwrap().path();
+    assert!(kept.len() == 1 && std::fs::read_to_string(&path).unwrap().contains(&command));
+    assert!(server.requests()[1].body.contains(path.to_str().unwrap()));
     assert_eq!(count(&stage, |event| matches!(event, Event::ToolCallStarted(_))), 0);
     server.verify();
 }

@@ -122,9 +122,9 @@ fn a_tool_is_previewed_asked_about_allowed_and_denied() {
     let server = ModelServer::start([
         wants_to_run("ls -a"),
         Reply::text("That was harmless."),
-        wants_to_run("touch one"),
+        wants_to_run("rm -rf none; touch one"),
         Reply::text("One is made."),
-        wants_to_run("touch two"),
+        wants_to_run("rm -rf none; touch two"),
         Reply::text("Two is not made."),
     ]);
     let Some(screen) = Screen::open(&stage, &server.base_url(), &[], &[]) else { return };
@@ -139,7 +139,7 @@ fn a_tool_is_previewed_asked_about_allowed_and_denied() {
     screen.wait_for("One is made.");
     assert!(stage.path("one").exists());
     screen.type_line("make two");
-    screen.wait_for("      touch two");
+    screen.wait_for("      rm -rf none; touch two");
     screen.type_line("d");
     screen.wait_for("Two is not made.");
     assert!(!stage.path("two").exists());
@@ -150,7 +150,7 @@ fn a_tool_is_previewed_asked_about_allowed_and_denied() {
 #[test]
 fn silence_is_no() {
     let stage = Stage::new();
-    let server = ModelServer::start([wants_to_run("touch made"), Reply::text("So be it.")]);
+    let server = ModelServer::start([wants_to_run("rm -rf none; touch made"), Reply::text("So be it.")]);
     let variables = [("HERM_APPROVALS_TIMEOUT", "1")];
     let Some(screen) = Screen::open(&stage, &server.base_url(), &variables, &[]) else { return };
     screen.type_line("make it");

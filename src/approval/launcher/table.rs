@@ -54,6 +54,9 @@ const fn after(
     Launcher { names, words, valued, ..PLAIN }
 }
 
+/// Options of `ssh` that take a value.
+pub const SSH_VALUED: &str = "BbcDEeFIiJLlmOopQRSWw";
+
 const DOCKER: &[&str] = &["docker", "podman", "nerdctl"];
 const DOCKER_LONG: &[&str] = &[
     "--user",
@@ -118,7 +121,6 @@ const LAUNCHERS: &[Launcher] = &[
         ..plain(&["sudo"], "ugphCrtTUDRa")
     },
     Launcher { assignments: true, ..plain(&["doas"], "uC") },
-    Launcher { valued_long: &["--unset", "--chdir"], assignments: true, ..plain(&["env", "genv"], "uC") },
     Launcher { valued_long: &["--adjustment"], ..plain(&["nice", "gnice"], "n") },
     plain(
         &[
@@ -228,16 +230,15 @@ const LAUNCHERS: &[Launcher] = &[
         operands: 1,
         runs: Runs::Shell,
         valued_long: &["--project", "--zone"],
-        ..plain(&["ssh", "autossh", "mosh"], "BbcDEeFIiJLlmOopQRSWw")
+        ..plain(&["ssh", "autossh", "mosh"], SSH_VALUED)
     },
     plain(&["sshpass"], "fdpP"),
     Launcher { runs: Runs::DashC, operands: 1, ..plain(&["flock"], "wE") },
     Launcher {
         runs: Runs::DashC,
         operands: usize::MAX,
-        ..plain(&["su", "script", "vagrant", "nix-shell", "newgrp", "sg"], "sgwTtoBIO")
+        ..plain(&["script", "vagrant", "nix-shell", "newgrp", "sg"], "sgwTtoBIO")
     },
-    Launcher { runs: Runs::DashC, valued_long: &["--user", "--group"], ..plain(&["runuser"], "ugGs") },
     Launcher { runs: Runs::Shell, valued_long: &[], ..after(&["tmux"], &["new-session"], "sncteFxy") },
     Launcher { runs: Runs::Shell, ..after(&["tmux"], &["new"], "sncteFxy") },
     Launcher { runs: Runs::Shell, ..after(&["tmux"], &["new-window"], "nctFe") },
@@ -270,10 +271,15 @@ impl Launcher {
                 let at = rest.iter().position(|field| field.value() == Some("--"))?;
                 Some(self.command(rest.get(at + 1..)?, open_ended))
             }
-            Runs::DashC => Some(match dash_c(rest) {
-                Some(text) => script_of(Some(text), false),
-                None => self.command(self.operands_left(rest)?, open_ended),
-            }),
+            Runs::DashC => {
+                let left = self.operands_left(rest)?;
+                // Behind what it starts, `-c` is an option of that.
+                let place = if self.operands == 1 { left.get(..2).unwrap_or_default() } else { rest };
+                Some(match dash_c(place) {
+                    Some(text) => script_of(Some(text), false),
+                    None => self.command(left, open_ended),
+                })
+            }
             Runs::Shell => {
                 let text = joined(self.operands_left(rest)?);
                 Some(script_of(text, false))
@@ -302,6 +308,13 @@ impl Launcher {
             let assigned = rest.iter().take_while(|field| field.text().contains('=')).count();
             rest = rest.get(assigned..).unwrap_or_default();
         }
+        // A duration is a number; anything else is the program, or a mistake.
+        let is_duration = |field: &Field| {
+            field.unknown || field.text().starts_with(|c: char| c.is_ascii_digit() || c == '.')
+        };
+        if self.names.contains(&"timeout") && !rest.first().is_some_and(is_duration) {
+            return Some(rest);
+        }
         Some(rest.get(self.operands..).unwrap_or_default())
     }
 
@@ -317,7 +330,8 @@ impl Launcher {
 
 /// The text of `-c TEXT` and its spellings.
 fn dash_c(arguments: &[Field]) -> Option<Field> {
-    for (nth, field) in arguments.iter().enumerate() {
+    let before_dashes = arguments.iter().take_while(|field| field.value() != Some("--"));
+    for (nth, field) in before_dashes.enumerate() {
         let Some(text) = field.value() else { continue };
         let is_cluster = text.starts_with('-') && !text.starts_with("--") && text.ends_with('c');
         if is_cluster || matches!(text, "--command" | "--run" | "--session-command") {

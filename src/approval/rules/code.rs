@@ -1,7 +1,7 @@
 //! Programs that are given as text: inline, in a here-document, through a pipe, or decoded.
 
 use super::{Found, excerpt, has_option, quoted};
-use crate::approval::launcher::{Source, shell_source};
+use crate::approval::launcher::{Source, shell_source, ssh_without_command};
 use crate::approval::reading::{Invocation, Stdin, base_name};
 use crate::approval::scripts::SHELLS;
 use crate::approval::word::Field;
@@ -66,6 +66,9 @@ fn options(name: &str) -> Option<(&'static str, &'static [&'static str])> {
 pub fn found(name: &str, call: &Invocation, found: &mut Found) {
     if SHELLS.contains(&name) {
         return shell(name, call, found);
+    }
+    if name == "ssh" && ssh_without_command(&call.arguments) {
+        return fed(name, call, found);
     }
     if matches!(name, "source" | "." | "eval") {
         if let Some(field) = call.arguments.iter().find(|field| field.process) {

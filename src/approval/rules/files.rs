@@ -7,7 +7,7 @@ use super::{Around, Found, excerpt, has_option, operands, quoted};
 use crate::approval::floor::is_recursive;
 use crate::approval::launcher::{Source, shell_source};
 use crate::approval::paths;
-use crate::approval::reading::Invocation;
+use crate::approval::reading::{Invocation, base_name};
 use crate::approval::scripts::SHELLS;
 use crate::approval::word::Field;
 
@@ -92,10 +92,16 @@ fn removes_one(
         let reason = format!("It deletes {} with everything in it.", quoted(&path));
         return found.about("delete-recursively", reason, pattern, Some(path));
     }
-    if target.text().starts_with('/') && !below {
+    if (target.text().starts_with('/') && !below) || has_drive(target.text()) {
         let reason = format!("It deletes {}, which lies outside of the working directory.", quoted(&path));
         found.about("delete-in-root-path", reason, format!("{name} {}", excerpt(&path)), Some(path));
     }
+}
+
+/// `C:\\x`, which a POSIX shell reads as `C:x`.
+fn has_drive(text: &str) -> bool {
+    let mut chars = text.chars();
+    chars.next().is_some_and(|c| c.is_ascii_alphabetic()) && chars.next() == Some(':')
 }
 
 /// Whether a path certainly lies below the directory that the line begins in.
@@ -167,6 +173,10 @@ pub fn runs_what_it_made(around: &Around<'_>, found: &mut Found) {
                 .map_or_else(|| text.trim_start_matches("./").to_owned(), |target| target.path),
         )
     };
+    let is_made = |made: &HashSet<String>, path: &str| {
+        // What is made in one place and run in another of the same name is meant to be the same.
+        made.contains(path) || made.iter().any(|other| base_name(other) == base_name(path))
+    };
     let mut made: HashSet<String> = HashSet::new();
     made.extend(around.reading.writes.iter().filter_map(|write| key(&write.target, write.cwd.as_deref())));
     for call in calls {
@@ -177,7 +187,7 @@ pub fn runs_what_it_made(around: &Around<'_>, found: &mut Found) {
     }
     for call in calls {
         for script in runs(call) {
-            if key(&script, call.cwd.as_deref()).is_some_and(|path| made.contains(&path)) {
+            if key(&script, call.cwd.as_deref()).is_some_and(|path| is_made(&made, &path)) {
                 let script = shown(&script);
                 let reason =
                     format!("It runs {}, which it has just made or made executable.", quoted(&script));

@@ -11,22 +11,43 @@ pub fn found(name: &str, call: &Invocation, found: &mut Found) {
             let verb = call.arguments.first().map_or("", Field::text);
             let ends =
                 ["unload", "bootout", "stop", "kickstart", "remove", "disable", "kill"].contains(&verb);
-            if ends {
+            if ends && call.arguments.iter().any(|field| is_own_service(field.text())) {
                 let reason = "It stops or restarts a service; herm's own would end every agent.".to_owned();
                 let which = call.arguments.last().map_or("", Field::text);
                 found.about("stop-service", reason, format!("launchctl {verb}"), Some(which.to_owned()));
             }
         }
+        _ if name.starts_with("python") => module(call, found),
         "unset" | "export" => changes_home(call, found),
         _ => {}
     }
 }
 
+/// `ai.herm.gateway` and its like, and not the other jobs of the same name.
+fn is_own_service(label: &str) -> bool {
+    let label = label.to_lowercase();
+    label.contains("herm")
+        && (label.contains("gateway") || label.ends_with("herm") || label.ends_with("hermes"))
+}
+
+/// `python -m herm… gateway run`.
+fn module(call: &Invocation, found: &mut Found) {
+    let mut words = call.known_arguments().skip_while(|text| *text != "-m").skip(1);
+    if words.next().is_some_and(|module| module.starts_with("herm")) {
+        let rest: Vec<&str> = words.filter(|text| !text.starts_with('-')).take(3).collect();
+        commanded("herm", &rest, call, found);
+    }
+}
+
 fn herm(name: &str, call: &Invocation, found: &mut Found) {
     let words: Vec<&str> = call.known_arguments().filter(|text| !text.starts_with('-')).take(3).collect();
+    commanded(name, &words, call, found);
+}
+
+fn commanded(name: &str, words: &[&str], call: &Invocation, found: &mut Found) {
     let mut add =
         |rule, reason: &str, words: &str| found.add(rule, reason.to_owned(), format!("{name} {words}"));
-    match words.as_slice() {
+    match words {
         ["gateway", verb @ ("stop" | "restart"), ..] => {
             add(
                 "herm-gateway",

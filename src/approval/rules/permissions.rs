@@ -8,11 +8,8 @@ pub fn found(name: &str, call: &Invocation, found: &mut Found) {
     match name {
         "chmod" => mode(call, found),
         "chown" | "chgrp" => owner(name, call, found),
-        "sudo" | "sudoedit"
-            if sudo::has_option(call, "SAsil", &["--stdin", "--askpass", "--shell", "--login", "--list"]) =>
-        {
-            let reason =
-                "It uses `sudo` with a flag for passwords, for a shell, or to look for what is allowed.";
+        "sudo" | "sudoedit" if sudo::has_option(call, "SAsa", &["--stdin", "--askpass"]) => {
+            let reason = "It uses `sudo` with a flag for passwords or for a shell.";
             found.add("sudo-flag", reason.into(), format!("sudo {}", flags(call)));
         }
         "crontab" => crontab(call, found),

@@ -192,6 +192,12 @@ fn in_homes<'p>(path: &'p str, home: Option<&Path>, unknown: bool) -> Vec<&'p st
     for folder in ["/home/", "/Users/", "/var/home/"] {
         add(path.strip_prefix(folder).and_then(|rest| rest.split_once('/')).map(|(_, rest)| rest));
     }
+    // On Windows; the shell takes the backslashes away, so only slashes can be followed.
+    if let Some(rest) =
+        path.split_once(":/Users/").and_then(|(_, rest)| rest.split_once('/')).map(|(_, rest)| rest)
+    {
+        add(Some(rest));
+    }
     // What stands before it is not known, and may be a home.
     if unknown {
         add(path.strip_prefix('/'));

@@ -63,7 +63,7 @@ fn powershell(name: &str, call: &Invocation, found: &mut Found) {
     let encoded = call.arguments.iter().map(|field| field.text().to_lowercase()).any(|text| {
         let option = text.trim_start_matches(['-', '/']);
         text.starts_with(['-', '/'])
-            && (option == "ec" || (option.len() >= 1 && "encodedcommand".starts_with(option)))
+            && (option == "ec" || (!option.is_empty() && "encodedcommand".starts_with(option)))
     });
     if encoded {
         let reason = "It runs a PowerShell program that is written in code.".to_owned();

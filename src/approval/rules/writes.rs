@@ -12,7 +12,6 @@ const OUTPUTS: &[(&[&str], &[&str])] = &[
     (&["sort", "gsort"], &["-o", "--output"]),
     (&["openssl"], &["-out"]),
     (&["gpg", "gpg2"], &["-o", "--output"]),
-    (&["ssh-keygen"], &["-f"]),
     (&["tar", "gtar", "bsdtar"], &["-C", "--directory"]),
     (&["unzip"], &["-d"]),
     (&["gcc", "cc", "clang", "ld", "go", "rustc", "strace", "pandoc", "jq", "xmllint"], &["-o", "--output"]),
@@ -72,11 +71,18 @@ fn written(name: &str, call: &Invocation) -> Vec<Field> {
             of.collect()
         }
         "sed" | "gsed" if edits_in_place(arguments) => {
-            all(usize::from(!has_option(arguments, "ef", &["--expression", "--file"])))
+            let has_script =
+                has_option(arguments, "ef", &["--expression", "--file"]) || operands(arguments).len() == 1;
+            all(usize::from(!has_script))
         }
         "perl" | "ruby" | "yq" if edits_in_place(arguments) => all(0),
         "awk" | "gawk" if arguments.iter().any(|field| field.text() == "inplace") => all(1),
         "crudini" | "augtool" => all(0),
+        // With these it only reads the key.
+        "ssh-keygen" if !has_option(arguments, "lyFBLEH", &[]) => {
+            let file = arguments.iter().position(|field| field.text() == "-f");
+            file.and_then(|at| arguments.get(at + 1)).cloned().into_iter().collect()
+        }
         "git" => configured(arguments),
         _ => vec![],
     };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use brush_parser::ast::{CompoundCommand, CompoundList, ExtendedTestExpr, FunctionDefinition};
 
 use super::Walk;
+use crate::approval::reading::Invocation;
 use crate::approval::word::{Field, expand};
 
 /// Values of a `for` loop that are followed one by one.
@@ -51,7 +52,7 @@ impl Walk<'_> {
                 self.list(&clause.0);
                 self.perhaps(|walk| walk.list(&clause.1.list));
             }
-            CompoundCommand::Arithmetic(arithmetic) => self.operand(&arithmetic.expr.value),
+            CompoundCommand::Arithmetic(arithmetic) => self.brackets(&arithmetic.expr.value),
             CompoundCommand::ArithmeticForClause(clause) => {
                 for part in [&clause.initializer, &clause.condition, &clause.updater].into_iter().flatten() {
                     self.operand(&part.value);
@@ -130,6 +131,29 @@ impl Walk<'_> {
                 walk.operand(&right.value);
             }
         });
+    }
+
+    /// `(( … ))`: arithmetic here, and two subshells to a plain `sh`. What it would run there counts,
+    /// and that it is no good script does not.
+    fn brackets(&mut self, expression: &str) {
+        self.operand(expression);
+        let (before, writes) = (self.reading.invocations.len(), self.reading.writes.len());
+        let unread = self.reading.unread.clone();
+        self.scoped(|walk| walk.script(expression));
+        self.reading.unread = unread;
+        self.reading.writes.truncate(writes);
+        let found = self.reading.invocations.split_off(before);
+        let is_known = |call: &Invocation| call.program.fixed().is_some();
+        self.reading.invocations.extend(found.into_iter().filter(is_known));
+    }
+
+    /// `$(( … ))`; with a space between two brackets the shell takes it for subshells, and the parser
+    /// does not.
+    pub fn arithmetic(&mut self, expression: &str) {
+        self.operand(expression);
+        if self.parted_brackets {
+            self.scoped(|walk| walk.script(expression));
+        }
     }
 
     /// Expands what is evaluated as arithmetic.

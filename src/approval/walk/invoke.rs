@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::simple::held_by;
 use super::{Held, VALUE_BYTES_MAX, Walk};
 use crate::approval::launcher::{self, Inner};
-use crate::approval::reading::Invocation;
+use crate::approval::reading::{Invocation, Stdin};
 use crate::approval::scripts::may_be_script;
 use crate::approval::width;
 use crate::approval::word::{Field, escapes};
@@ -66,10 +66,18 @@ impl Walk<'_> {
         self.nested(|walk| match inner {
             Inner::Command { fields, open_ended } => walk.invoke(fields, open_ended),
             Inner::Script { text, same_shell: true, .. } => walk.script(&text),
-            Inner::Script { text, same_shell: false, positional } => walk.scoped(|walk| {
-                walk.positional = positional;
-                walk.script(&text);
-            }),
+            Inner::Script { text, same_shell: false, positional } => {
+                let stdin = walk.stdin.clone();
+                // What a shell is fed as its program is not left for what it starts.
+                if stdin.as_deref().and_then(Stdin::text) == Some(text.as_str()) {
+                    walk.stdin = None;
+                }
+                walk.scoped(|walk| {
+                    walk.positional = positional;
+                    walk.script(&text);
+                });
+                walk.stdin = stdin;
+            }
             Inner::File { path, arguments, same_shell, by_shell } => {
                 walk.file(&path, &arguments, same_shell, by_shell);
             }

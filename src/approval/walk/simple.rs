@@ -145,7 +145,7 @@ impl Walk<'_> {
                 None => {}
             }
         }
-        if LOADING_VARIABLES.contains(&name) && !(value.value() == Some("")) {
+        if LOADING_VARIABLES.contains(&name) && value.value() != Some("") {
             self.unread("it sets a variable that makes programs load code");
         }
     }

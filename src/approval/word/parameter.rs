@@ -150,6 +150,7 @@ fn named(name: &str, walk: &Walk<'_>) -> Value {
         (_, Some(Held::Computed)) => Value::Computed,
         ("HOME", None) => Value::Known(walk.home()),
         ("IFS", None) => Value::Separator,
+        ("HERM_HOME" | "HERMES_HOME", None) => Value::Known(walk.agent_home()),
         ("PWD", None) => walk.cwd().map_or(Value::Unknown, Value::Known),
         // What `cd` left: it is wherever one was before.
         ("OLDPWD", None) => Value::Computed,
@@ -165,6 +166,8 @@ fn changed(expression: &ParameterExpr, walk: &Walk<'_>) -> Value {
         // A letter out of a variable of the surroundings spells anything: `${PATH:0:1}` is `/`.
         Value::Unknown if matches!(expression, ParameterExpr::Substring { .. }) => return Value::Computed,
         Value::Unknown => return Value::Unknown,
+        // Any part of it is white space.
+        Value::Separator => return Value::Separator,
         _ => return Value::Computed,
     };
     changed_text(expression, &text).map_or(Value::Computed, Value::Assigned)
