@@ -1,3 +1,5 @@
+use std::sync::atomic::{AtomicU8, Ordering};
+
 use herm_schema::{Micros, SessionId};
 
 use super::*;
@@ -12,7 +14,11 @@ struct Stage {
 }
 
 fn stage() -> Stage {
-    let place = place();
+    // Each test has its own: the folders of processes lie in `/tmp` by their names.
+    static NEXT: AtomicU8 = AtomicU8::new(0);
+    let mut place = place();
+    let salt = [NEXT.fetch_add(1, Ordering::Relaxed); 10];
+    place.context.session = SessionId::opened(Micros(i64::from(std::process::id()) * 1_000_000), salt);
     let processes = processes(&place);
     Stage { place, processes, next: 0 }
 }

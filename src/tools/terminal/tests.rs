@@ -165,7 +165,7 @@ async fn it_runs_where_it_is_told_to() {
 async fn a_session_whose_directory_is_gone_goes_on_in_what_is_left_of_it() {
     let mut bench = Bench::new();
     let left = bench.context.cwd.clone();
-    bench.context.cwd = left.join("d/e");
+    bench.context.opened_in = left.join("d/e");
     let (result, shown) = bench.run(json!({"command": "echo alive; pwd"})).await;
     assert_eq!(result.status, ToolStatus::Succeeded);
     assert_eq!(shown["output"], json!(format!("alive\n{}\n", left.display())));
