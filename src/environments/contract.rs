@@ -186,8 +186,9 @@ async fn a_directory_that_is_gone(place: &Place<'_>) {
 async fn two_at_once(place: &Place<'_>) {
     let session = "at-once";
     let long = "x".repeat(20_000);
-    let line =
-        |n: usize| format!("cd {}; export N={n} LONG{n}={long}", if n.is_multiple_of(2) { "/" } else { "/tmp" });
+    let line = |n: usize| {
+        format!("cd {}; export N={n} LONG{n}={long}", if n.is_multiple_of(2) { "/" } else { "/tmp" })
+    };
     let executions: Vec<Execution> = (0..6).map(|n| place.of(session, &line(n))).collect();
     let cancel = CancellationToken::new();
     let runs = executions.iter().map(|execution| place.environment.execute(execution, &cancel));
