@@ -127,6 +127,7 @@ pub async fn run(
 
 /// What an ending means, by the report.
 fn settle(spool: &Spool, ending: Ending, carrier: Carrier<'_>) -> Result<Outcome, Error> {
+    spool.forget_input();
     let report = spool.report();
     if let Some(reason) = report.refused {
         let hint = "see `herm doctor`".to_owned();

@@ -124,6 +124,12 @@ impl Spool {
         fs::metadata(self.output()).map_or(0, |output| output.len())
     }
 
+    /// Removes what was handed over for the command, which may name secrets; it has been read.
+    pub fn forget_input(&self) {
+        // There is none for most.
+        let _ = fs::remove_file(self.folder.join("input"));
+    }
+
     /// What is said beside the output.
     pub fn report(&self) -> Report {
         Report::of(&self.folder.join("report"))

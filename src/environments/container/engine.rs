@@ -10,7 +10,7 @@ use std::time::Duration;
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
 
-use super::spec::{LABEL_HOME, LABEL_SPEC};
+use super::spec::{LABEL_HOME, LABEL_SPEC, Rootless};
 
 /// How long an engine may take for anything but an image.
 const TIME_MAX: Duration = Duration::from_secs(60);
@@ -39,7 +39,7 @@ pub struct Engine {
     pub socket: PathBuf,
     /// What it calls itself, with its version.
     pub version: String,
-    pub rootless: bool,
+    pub rootless: Rootless,
     client: Client,
 }
 
@@ -96,13 +96,18 @@ impl Engine {
         let info = engine.json(Method::GET, "/info", "tell about itself", None).await?;
         let options = info.get("SecurityOptions").and_then(Value::as_array);
         let says = |option: &Value| option.as_str().is_some_and(|text| text.contains("name=rootless"));
-        engine.rootless = options.is_some_and(|options| options.iter().any(says));
+        let rootless = options.is_some_and(|options| options.iter().any(says));
         let version = engine.json(Method::GET, "/version", "tell its version", None).await?;
         let component = version.pointer("/Components/0");
         let of = |value: Option<&Value>, name| {
             value.and_then(|value| value.get(name)).and_then(Value::as_str).unwrap_or("?").to_owned()
         };
         engine.version = format!("{} {}", of(component, "Name"), of(component, "Version"));
+        engine.rootless = match rootless {
+            false => Rootless::No,
+            true if engine.version.contains("Podman") => Rootless::Podman,
+            true => Rootless::Docker,
+        };
         Ok(engine)
     }
 
@@ -115,7 +120,7 @@ impl Engine {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let built = Client::builder().unix_socket(socket).no_proxy().build();
         let client = built.map_err(|error| silent(socket, &error))?;
-        Ok(Self { socket: socket.to_owned(), version: String::new(), rootless: false, client })
+        Ok(Self { socket: socket.to_owned(), version: String::new(), rootless: Rootless::No, client })
     }
 
     fn request(&self, method: Method, path: &str) -> RequestBuilder {

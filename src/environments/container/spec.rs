@@ -43,6 +43,16 @@ pub enum User {
     },
 }
 
+/// Whether the engine itself runs without privileges, as a user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rootless {
+    No,
+    /// Podman can let the user stay who they are within.
+    Podman,
+    /// With Docker, the user is root within.
+    Docker,
+}
+
 /// Labels of our containers.
 pub const LABEL_HOME: &str = "herm.home";
 pub const LABEL_SESSION: &str = "herm.session";
@@ -59,8 +69,7 @@ pub struct Spec<'a> {
     pub session: &'a str,
     pub sandbox: &'a Path,
     pub cwd: &'a Path,
-    /// Whether the engine itself runs without privileges, as a user.
-    pub rootless: bool,
+    pub rootless: Rootless,
 }
 
 impl Spec<'_> {
@@ -94,8 +103,7 @@ impl Spec<'_> {
     fn bare(&self) -> Value {
         let settings = self.settings;
         let memory = settings.memory_mib.saturating_mul(1 << 20);
-        // Who runs the engine without privileges stays who they are within.
-        let keep_id = self.rootless && settings.user == User::Host;
+        let keep_id = self.rootless == Rootless::Podman && settings.user == User::Host;
         let host = json!({
             "ReadonlyRootfs": true,
             "CapDrop": ["ALL"],
@@ -147,6 +155,7 @@ impl Spec<'_> {
         match &self.settings.user {
             User::Image => String::new(),
             User::Numbers { uid, gid } => format!("{uid}:{gid}"),
+            User::Host if self.rootless == Rootless::Docker => "0:0".into(),
             User::Host => {
                 let (uid, gid) = (rustix::process::getuid(), rustix::process::getgid());
                 format!("{}:{}", uid.as_raw(), gid.as_raw())
@@ -228,7 +237,7 @@ mod tests {
             session: "2026-12-01-x",
             sandbox: Path::new("/home/ada/.herm/sandboxes/container/s"),
             cwd: Path::new("/home/ada/project"),
-            rootless: false,
+            rootless: Rootless::No,
         }
     }
 
@@ -269,7 +278,9 @@ mod tests {
     #[test]
     fn a_user_without_privileges_stays_who_they_are() {
         let settings = ContainerSettings { user: User::Host, ..settings() };
-        let body = Spec { rootless: true, ..spec(&settings) }.body();
+        let body = Spec { rootless: Rootless::Podman, ..spec(&settings) }.body();
         assert_eq!(body["HostConfig"]["UsernsMode"], "keep-id");
+        let body = Spec { rootless: Rootless::Docker, ..spec(&settings) }.body();
+        assert_eq!((&body["User"], &body["HostConfig"]["UsernsMode"]), (&json!("0:0"), &json!("")));
     }
 }
