@@ -71,8 +71,20 @@ fn ripe(held: &str) -> usize {
     let end = held.char_indices().rfind(|(_, c)| c.is_whitespace()).map_or(0, after);
     let words = held.get(..end).unwrap_or_default().trim_end();
     let last = words.char_indices().rfind(|(_, c)| c.is_whitespace()).map_or(0, after);
-    let word = words.get(last..).unwrap_or_default().trim_start_matches(|c: char| !c.is_alphanumeric());
-    if word.eq_ignore_ascii_case("bearer") || word.starts_with("-----") { last } else { end }
+    let raw = words.get(last..).unwrap_or_default();
+    let word = raw.trim_start_matches(|c: char| !c.is_alphanumeric());
+    if word.eq_ignore_ascii_case("bearer") || word.starts_with("-----") {
+        return last;
+    }
+    // `NAME = value`: the name says what the value is.
+    match raw.ends_with(['=', ':', '>']) || raw.starts_with("--") {
+        true if raw.chars().all(|c| "=:>".contains(c)) => {
+            let before = words.get(..last).unwrap_or_default().trim_end();
+            before.char_indices().rfind(|(_, c)| c.is_whitespace()).map_or(0, after)
+        }
+        true => last,
+        false => end,
+    }
 }
 
 #[cfg(test)]
@@ -108,6 +120,10 @@ mod tests {
         }
         let told = shown(&["Authorization: Bearer ", "abcdefgh", "ijklmnopq", " and on"]).concat();
         assert!(!told.contains("abcdefgh") && told.ends_with(" and on"), "{told}");
+        let told = shown(&["api_key", " = ", "abcdef", "123456", " and on"]).concat();
+        assert_eq!(told, "api_key = «redacted» and on");
+        let told = shown(&["run it with --password ", "hunter", "2222", " now"]).concat();
+        assert_eq!(told, "run it with --password «redacted» now");
         let told = shown(&["-----BEGIN RSA PRIVATE", " KEY-----\nab", "cd\n-----END RSA PRIVATE KEY-----\n"]);
         assert_eq!(told.concat().trim(), "«redacted»");
     }

@@ -32,6 +32,8 @@ const SECRETS: &[(&str, &[&str], usize)] = &[
     ("a flag", &["mysql --user=root --password=", "hunter2222", " -e x"], 1),
     ("a password", &["DB_PASSWORD='", "swordfish", "'"], 1),
     ("a key block", &["", "-----BEGIN RSA PRIVATE KEY-----\nMIIEabc\n-----END RSA PRIVATE KEY-----"], 1),
+    ("netrc", &["machine a.example login me password ", "s3cretPw", " "], 1),
+    ("curl", &["curl -s -u ann:", "hunter2222", " https://a.example/"], 1),
     (
         "a line in JSON",
         &["{\"output\":\"first\\n", "ghp_abcdef1234567890ABCDEF1234567890abcdef", "\\nlast\"}"],

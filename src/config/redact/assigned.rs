@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::shapes::looks_random;
+use super::judged::{Place, is_secret};
 
 /// Names that are followed through to a value, in bytes.
 const NAME_BYTES_MAX: usize = 80;
@@ -27,28 +27,6 @@ static SIGN: LazyLock<Option<Regex>> = LazyLock::new(|| {
     ))
     .ok()
 });
-
-/// How much a name says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Name {
-    /// `key`, `auth`: often something else.
-    Perhaps,
-    /// `token`, `api_key`, `secret`.
-    Surely,
-    /// `password`: any text may be one.
-    Password,
-}
-
-/// How a value stands there.
-struct Place<'t> {
-    name: &'t str,
-    /// In capitals, as variables of the environment are.
-    capitals: bool,
-    quoted: bool,
-    colon: bool,
-    flag: bool,
-    query: bool,
-}
 
 /// Adds where such values stand.
 pub(super) fn spans(text: &str, found: &mut Vec<Range<usize>>) {
@@ -110,7 +88,7 @@ fn name(text: &str, at: usize, matched: &str) -> Range<usize> {
 
 /// Where the value ends; `None` if there is none.
 fn value(text: &str, start: usize, quote: Option<&str>, place: &Place<'_>) -> Option<Range<usize>> {
-    let rest = text.get(start..)?;
+    let rest = head_bytes(text.get(start..)?, VALUE_BYTES_MAX + 1);
     let end = match quote {
         Some(quote) => {
             let ends = |(at, _): &(usize, char)| rest.get(*at..).is_some_and(|rest| rest.starts_with(quote));
@@ -119,6 +97,7 @@ fn value(text: &str, start: usize, quote: Option<&str>, place: &Place<'_>) -> Op
         }
         None => rest.find(|c: char| is_end(c, place)).unwrap_or(rest.len()),
     };
+    let first = start;
     let start = match (place.is_header(), quote) {
         // `Basic dXNlcjpw`, and what other schemes put before.
         (true, _) => start + scheme(rest.get(..line_end(rest)).unwrap_or_default()),
@@ -126,12 +105,18 @@ fn value(text: &str, start: usize, quote: Option<&str>, place: &Place<'_>) -> Op
     };
     let end = match place.is_header() && quote.is_none() {
         true => {
-            let rest = text.get(start..)?;
+            let rest = head_bytes(text.get(start..)?, VALUE_BYTES_MAX + 1);
             start + rest.find(|c: char| c.is_whitespace() || "\"'`\\,;<>".contains(c)).unwrap_or(rest.len())
         }
-        false => text.len() - rest.len() + end,
+        false => first + end,
     };
     (end > start && end - start <= VALUE_BYTES_MAX).then_some(start..end)
+}
+
+/// The longest head of at most so many bytes. A value is not looked for beyond, so that a text of
+/// nothing but names takes no longer than any other.
+fn head_bytes(text: &str, bytes_max: usize) -> &str {
+    text.get(..text.floor_char_boundary(bytes_max)).unwrap_or(text)
 }
 
 fn line_end(text: &str) -> usize {
@@ -156,303 +141,6 @@ fn is_end(c: char, place: &Place<'_>) -> bool {
         || (!place.capitals && ")]}".contains(c))
 }
 
-impl Place<'_> {
-    fn is_header(&self) -> bool {
-        self.colon
-            && matches!(self.name.to_ascii_lowercase().as_str(), "authorization" | "proxy-authorization")
-    }
-
-    /// What the name says of its value; `None` if nothing.
-    fn says(&self) -> Option<Name> {
-        let words = words(self.name);
-        let last = words.last()?.as_str();
-        let has = |one: &str| words.iter().any(|word| word == one);
-        let pair = |a: &str, b: &str| words.windows(2).any(|pair| matches!(pair, [x, y] if x == a && y == b));
-        if PLAIN_LAST.contains(&last) || has("public") || has("max") || has("min") {
-            return None;
-        }
-        if ["password", "passwd", "passphrase", "pwd", "passwort"]
-            .iter()
-            .any(|word| last.ends_with(word) || has(word))
-        {
-            return Some(Name::Password);
-        }
-        let strong = ["token", "secret", "apikey", "authorization", "secretkey", "accesstoken", "authtoken"];
-        let key = [("api", "key"), ("access", "key"), ("private", "key"), ("secret", "key"), ("auth", "key")];
-        let plural = ["credential", "credentials", "secrets"];
-        if strong.iter().any(|word| has(word) || last.ends_with(word))
-            || key.iter().any(|(a, b)| pair(a, b))
-            || plural.iter().any(|word| has(word))
-            || matches!(
-                self.name.to_ascii_lowercase().as_str(),
-                "x-amz-signature" | "x-goog-signature" | "set-cookie"
-            )
-        {
-            return Some(Name::Surely);
-        }
-        if pair("db", "pass") || last == "pass" && self.capitals {
-            return Some(Name::Password);
-        }
-        let weak = ["key", "keys", "auth", "pat", "pass", "tokens", "pin"];
-        let in_query = ["sig", "signature", "code"];
-        (weak.contains(&last) || (self.query && in_query.contains(&last)) || last == "cookie")
-            .then_some(Name::Perhaps)
-    }
-}
-
-/// Last words of a name that say that the value is a place, a number, a kind.
-const PLAIN_LAST: &[&str] = &[
-    "file",
-    "path",
-    "dir",
-    "url",
-    "uri",
-    "host",
-    "port",
-    "sock",
-    "id",
-    "ids",
-    "name",
-    "names",
-    "region",
-    "type",
-    "count",
-    "limit",
-    "endpoint",
-    "length",
-    "size",
-    "expires",
-    "expiry",
-    "expiration",
-    "ttl",
-    "label",
-    "hint",
-    "field",
-    "env",
-    "var",
-    "variable",
-    "prefix",
-    "alias",
-    "issuer",
-    "version",
-    "mode",
-    "policy",
-    "required",
-    "enabled",
-    "scheme",
-    "method",
-    "provider",
-    "usage",
-    "budget",
-    "index",
-    "used",
-    "left",
-    "in",
-    "class",
-    "manager",
-    "store",
-    "helper",
-    "error",
-    "format",
-    "rotation",
-    "timeout",
-    "seconds",
-    "ms",
-    "header",
-    "algorithm",
-];
-
-/// `accessToken`, `ACCESS_TOKEN` and `access-token` are the same two words.
-fn words(name: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
-    let mut before = ' ';
-    for c in name.chars() {
-        let next = !c.is_ascii_alphanumeric() || (c.is_ascii_uppercase() && before.is_ascii_lowercase());
-        if next && words.last().is_some_and(|word| !word.is_empty()) {
-            words.push(String::new());
-        }
-        if let Some(word) = words.last_mut().filter(|_| c.is_ascii_alphanumeric()) {
-            word.push(c.to_ascii_lowercase());
-        }
-        before = c;
-    }
-    words.retain(|word| !word.is_empty());
-    words
-}
-
-/// Whether the value at this place is a secret.
-fn is_secret(place: &Place<'_>, value: &str) -> bool {
-    let Some(name) = place.says() else { return false };
-    if is_placeholder(value) || is_code(value, place) {
-        return false;
-    }
-    let length = value.chars().count();
-    let plain_number = value.chars().all(|c| c.is_ascii_digit() || ".,_-".contains(c));
-    let digit = value.chars().any(|c| c.is_ascii_digit());
-    let letter = value.chars().any(char::is_alphabetic);
-    match name {
-        _ if place.is_header() => length >= 8 && !value.contains(' '),
-        Name::Password => {
-            let said = place.capitals || place.quoted || place.flag || place.query;
-            let spoken = value.contains(' ') || is_capitalised_word(value);
-            length >= 4 && !(spoken && !place.capitals) && (said || (digit && letter) || looks_random(value))
-        }
-        Name::Surely if plain_number => place.capitals && length >= 16,
-        Name::Surely => {
-            let said = place.capitals || place.flag;
-            let odd = (digit && letter && length >= 8) || looks_random(value);
-            let spelled = place.quoted && length >= 16 && !value.contains([' ', '_', '-', '.', '/']);
-            !value.contains(' ') && ((said && length >= 6) || odd || spelled)
-        }
-        Name::Perhaps => {
-            length >= 16 && !value.contains(' ') && digit && letter && looks_random(value) && !is_path(value)
-        }
-    }
-}
-
-fn is_capitalised_word(value: &str) -> bool {
-    let mut chars = value.chars();
-    chars.next().is_some_and(char::is_uppercase) && chars.all(|c| c.is_lowercase())
-}
-
-fn is_path(value: &str) -> bool {
-    value.starts_with(['/', '.', '~']) || value.contains("://")
-}
-
-/// What stands for a value: a reference, a hole to be filled, a mask.
-pub(super) fn is_placeholder(value: &str) -> bool {
-    let value = value.trim();
-    let lower = value.to_ascii_lowercase();
-    let same = |c: char| value.chars().all(|other| other == c);
-    value.is_empty()
-        || value.starts_with(['$', '<', '{', '%', '@', '[', '('])
-        || value.ends_with("...")
-        || value.contains('…')
-        || value.contains("${")
-        || value.contains("{{")
-        || value.contains("***")
-        || ['x', 'X', '*', '.', '-', '#', '•', '?', '0'].into_iter().any(same)
-        || [
-            "your",
-            "my-",
-            "my_",
-            "example",
-            "changeme",
-            "change-me",
-            "change_me",
-            "placeholder",
-            "redacted",
-            "insert",
-            "replace",
-            "dummy",
-        ]
-        .iter()
-        .any(|start| lower.starts_with(start))
-        || STAND_INS.contains(&lower.as_str())
-}
-
-/// Words that are no secret wherever they stand.
-const STAND_INS: &[&str] = &[
-    "string",
-    "str",
-    "text",
-    "none",
-    "null",
-    "nil",
-    "true",
-    "false",
-    "undefined",
-    "password",
-    "passwd",
-    "pass",
-    "pwd",
-    "secret",
-    "token",
-    "key",
-    "apikey",
-    "api_key",
-    "api-key",
-    "bearer",
-    "basic",
-    "required",
-    "optional",
-    "hidden",
-    "number",
-    "bool",
-    "boolean",
-    "object",
-    "any",
-    "auto",
-    "default",
-    "empty",
-    "yes",
-    "no",
-    "on",
-    "off",
-    "unknown",
-    "todo",
-    "tbd",
-    "n/a",
-    "xxx",
-    "foo",
-    "bar",
-    "notsecret",
-    "value",
-    "private",
-    "public",
-    "username",
-    "user",
-    "self",
-    "bytes",
-    "option",
-    "int",
-    "env",
-    "file",
-    "vault",
-    "keyring",
-    "session",
-    "cookie",
-    "oauth",
-    "oauth2",
-    "jwt",
-    "ssh",
-    "prompt",
-    "enter",
-    "hunter",
-    "stdin",
-];
-
-/// What is computed or named, not spelled out: `os.environ["X"]`, `get_token()`, `self.token`, `Option<String>`.
-fn is_code(value: &str, place: &Place<'_>) -> bool {
-    if place.quoted {
-        return false;
-    }
-    let word = |part: &str| {
-        part.chars().next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
-            && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-    };
-    let has_call = value.contains('(') || value.contains('[') || value.contains("::") || value.contains("->");
-    let is_member =
-        value.contains('.') && value.split('.').all(word) && !value.contains(|c: char| c.is_ascii_digit());
-    let is_name = word(value)
-        && value.contains('_')
-        && !value.contains(|c: char| c.is_ascii_digit())
-        && !place.capitals;
-    let is_constant = word(value) && value.contains('_') && !value.contains(|c: char| c.is_ascii_lowercase());
-    let env = [
-        "process.env",
-        "os.environ",
-        "import.meta",
-        "env.",
-        "config.",
-        "settings.",
-        "self.",
-        "this.",
-        "secrets.",
-    ];
-    has_call || is_member || is_name || is_constant || env.iter().any(|start| value.starts_with(start))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -460,7 +148,7 @@ mod tests {
     fn masked(text: &str) -> Vec<&str> {
         let mut found = Vec::new();
         spans(text, &mut found);
-        found.into_iter().map(|range| &text[range]).collect()
+        found.into_iter().map(|range| text.get(range).unwrap()).collect()
     }
 
     #[test]
@@ -509,6 +197,9 @@ mod tests {
             r#"{"password": "Password", "token_type": "Bearer"}"#,
             r#"{"label": "Enter your password: twice please"}"#,
             "primary_key=user_id",
+            "cache_key: \"user-2024-abcdef123456\"",
+            r#"{"key": "uploads-2024-img00123abc"}"#,
+            "headers = {\"Authorization\": f\"Bearer {token}\"}",
             "key: value",
             "SSH_KEY_FILE=/home/me/.ssh/id_ed25519",
             "the key is under the mat, code 200",

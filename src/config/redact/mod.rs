@@ -6,6 +6,7 @@
 //! what the name beside a value says of it.
 
 mod assigned;
+mod judged;
 mod shapes;
 
 use std::borrow::Cow;

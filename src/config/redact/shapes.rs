@@ -9,6 +9,10 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+/// Longest look-alike that is searched for another shape, in bytes; what is longer is passed over, so that
+/// a text made of look-alikes takes no longer than any other.
+const LOOK_ALIKE_BYTES_MAX: usize = 1_024;
+
 /// What must hold of a match besides its shape.
 #[derive(Clone, Copy, PartialEq)]
 enum Proof {
@@ -79,7 +83,8 @@ const SHAPES: &[Shape] = &[
     random(r"fal_[A-Za-z0-9_\-]{16,}"),
     random(r"sk_[A-Za-z0-9]{20,}"),
     random(r"bb_live_[A-Za-z0-9_\-]{16,}"),
-    random(r"(?:lsv2_(?:pt|sk)|nvapi|csk|gsk|exa|jina|voyage|pa)[_\-][A-Za-z0-9_\-]{28,}"),
+    random(r"exa_[A-Za-z0-9]{16,}"),
+    random(r"(?:lsv2_(?:pt|sk)|nvapi|csk|gsk|jina|voyage|pa)[_\-][A-Za-z0-9_\-]{28,}"),
     // Mail, chat, hosting, monitoring.
     sure(r"SG\.[A-Za-z0-9_\-]{16,}\.[A-Za-z0-9_\-]{16,}"),
     random(r"key-[a-f0-9]{32}\b"),
@@ -103,6 +108,9 @@ const SHAPES: &[Shape] = &[
     sure(r"NRAK-[A-Z0-9]{27}"),
     random(r"fig[dour]{1,2}_[A-Za-z0-9_\-]{30,}"),
     random(r"(?:fo1_|fm[12][ar]?_)[A-Za-z0-9_+/=\-]{30,}"),
+    // Logins of .netrc and of curl.
+    sure(r"login\s+[^\s]{1,200}\s+password\s+(?P<s>[^\s]{1,200})"),
+    random(r"curl\b[^\n]{0,200}?\s(?:-u|--user)[ =]+[^\s:]{1,200}:(?P<s>[^\s]{1,200})"),
     // Signed and sealed tokens: JWT (with or without its last part), JWE, Fernet.
     sure(r"eyJ[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_=\-]{4,}(?:\.[A-Za-z0-9_=\-]*){0,3}"),
     sure(r"gAAAAA[A-Za-z0-9_=\-]{40,}"),
@@ -130,11 +138,15 @@ pub(super) fn spans(text: &str, found: &mut Vec<Range<usize>>) {
     shapes(text, found);
     if let Some(bearer) = &*BEARER {
         let tokens = bearer.captures_iter(text).filter_map(|captures| captures.name("s"));
-        found.extend(tokens.filter(|token| !is_prose(token.as_str())).map(|token| token.range()));
+        found.extend(
+            tokens
+                .filter(|token| !is_prose(token.as_str()) && !super::judged::is_placeholder(token.as_str()))
+                .map(|token| token.range()),
+        );
     }
     if let Some(login) = &*LOGIN {
         let passwords = login.captures_iter(text).filter_map(|captures| captures.name("s"));
-        let real = passwords.filter(|password| !super::assigned::is_placeholder(password.as_str()));
+        let real = passwords.filter(|password| !super::judged::is_placeholder(password.as_str()));
         found.extend(real.map(|password| password.range()));
     }
 }
@@ -148,8 +160,10 @@ fn shapes(text: &str, found: &mut Vec<Range<usize>>) {
         let Some((index, shape)) = kind else { return };
         let taken = captures.name(&format!("s{index}")).unwrap_or(whole);
         let proven = shape.proof == Proof::Shape || looks_random(taken.as_str());
-        if begins_word(text, whole.start()) && proven {
+        if begins_word(text, whole.start()) && proven && !is_dummy(taken.as_str()) {
             found.push(taken.range());
+            from = whole.end();
+        } else if whole.len() > LOOK_ALIKE_BYTES_MAX {
             from = whole.end();
         } else {
             // Another shape may begin inside of what only looked like one.
@@ -157,6 +171,12 @@ fn shapes(text: &str, found: &mut Vec<Range<usize>>) {
             from = whole.start() + next.map_or(1, char::len_utf8);
         }
     }
+}
+
+/// Whether it ends as the keys in instructions do: `ghp_xxxxxxxx`.
+fn is_dummy(text: &str) -> bool {
+    let end: Vec<char> = text.chars().rev().take(8).collect();
+    ['x', 'X', '*'].into_iter().any(|c| end.iter().all(|other| *other == c))
 }
 
 /// Whether no word is in the middle at this place. In JSON, `\n` before it is the end of a line.
@@ -219,6 +239,9 @@ mod tests {
         for text in [
             "schema.am_example_identifier_123",
             "sk-learn-compatible-estimators",
+            "ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+            "Bearer YOUR_API_KEY_GOES_HERE",
+            "docker run -u 1000:1000 image",
             "sk-estimator-with-many-words-in-it",
             "risk-averse-behaviour-everywhere",
             "npm_config_registry",

@@ -72,6 +72,9 @@ impl Folding {
     }
 }
 
+/// A line of the catalogue: of a toolset and its tools, each with a sentence.
+type Line = dyn Fn(&str, &[(String, String)]) -> String;
+
 /// What is said of the folded tools in at most so many bytes, if any of the grades fits; else the last.
 pub(super) fn catalogue(tools: &[Arc<dyn Tool>], sets: Option<&Toolsets>, bytes_max: usize) -> String {
     let mut by_set: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
@@ -80,7 +83,7 @@ pub(super) fn catalogue(tools: &[Arc<dyn Tool>], sets: Option<&Toolsets>, bytes_
         let set = sets.and_then(|sets| sets.home_of(&name)).unwrap_or("other").to_owned();
         by_set.entry(set).or_default().push((name, sentence(tool.description())));
     }
-    let grade = |line: &dyn Fn(&str, &[(String, String)]) -> String| -> String {
+    let grade = |line: &Line| -> String {
         let lines: Vec<String> = by_set.iter().map(|(set, tools)| line(set, tools)).collect();
         format!("{} more tools.\n{}", tools.len(), lines.join("\n"))
     };
@@ -93,7 +96,7 @@ pub(super) fn catalogue(tools: &[Arc<dyn Tool>], sets: Option<&Toolsets>, bytes_
         format!("{set}: {}", names.join(", "))
     };
     let counts = |set: &str, tools: &[(String, String)]| format!("{set}: {}", tools.len());
-    let grades: [&dyn Fn(&str, &[(String, String)]) -> String; 3] = [&sentences, &names, &counts];
+    let grades: [&Line; 3] = [&sentences, &names, &counts];
     let mut text = String::new();
     for line in grades {
         text = grade(line);
