@@ -36,6 +36,11 @@ pub fn broken_rule<'a>(rules: &'a [String], reading: &Reading, command: &str) ->
     })
 }
 
+/// Whether a program only prints its arguments, looks them up, or searches for them.
+pub fn only_speaks(name: &str) -> bool {
+    SPEAK.contains(&name) || SEARCH.contains(&name)
+}
+
 fn breaks(rule: &str, call: &Invocation) -> bool {
     let arguments: Vec<&str> = call.arguments.iter().map(Field::text).collect();
     let program = call.program.text();

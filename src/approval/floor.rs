@@ -39,6 +39,11 @@ pub fn broken_rule(reading: &Reading) -> Option<(&'static str, String)> {
     })
 }
 
+/// Whether one command breaks a rule.
+pub fn breaks(invocation: &Invocation, reading: &Reading) -> bool {
+    broken_by(invocation, reading).is_some()
+}
+
 fn broken_by(invocation: &Invocation, reading: &Reading) -> Option<&'static str> {
     let program = invocation.program.value()?;
     if !invocation.program.glob {

@@ -44,7 +44,7 @@ pub fn look_through(invocation: &Invocation) -> Vec<Inner> {
         "eval" => script_of(joined(arguments), true),
         "trap" => script_of(arguments.iter().find(|field| field.text() != "--").cloned(), false),
         "alias" => arguments.iter().flat_map(|field| script_of(after_equals(field), false)).collect(),
-        "source" | "." => sourced(arguments),
+        "source" | "." => sourced(invocation),
         "xargs" | "gxargs" => xargs::started(invocation),
         "parallel" => xargs::parallel(invocation),
         "find" | "fd" | "fdfind" | "gfind" => executed(arguments),
@@ -101,12 +101,16 @@ pub fn ssh_without_command(arguments: &[Field]) -> bool {
 }
 
 /// `source FILE ARGUMENTS`.
-fn sourced(arguments: &[Field]) -> Vec<Inner> {
+fn sourced(invocation: &Invocation) -> Vec<Inner> {
+    let arguments = invocation.arguments.as_slice();
     let rest = match arguments.first().and_then(Field::value) {
         Some("--") => arguments.get(1..).unwrap_or_default(),
         _ => arguments,
     };
     let Some((path, arguments)) = rest.split_first() else { return vec![] };
+    if shell::is_stdin(path) {
+        return fed(invocation);
+    }
     let (path, arguments) = (path.clone(), arguments.to_vec());
     vec![Inner::File { path, arguments, same_shell: true, by_shell: true }]
 }

@@ -9,6 +9,7 @@ use std::path::Path;
 use super::judgement::{Asked, Danger};
 use super::reading::{Invocation, Reading};
 use super::word::Field;
+use super::{deny, floor};
 
 mod code;
 mod files;
@@ -106,7 +107,7 @@ fn of_call(call: &Invocation, command: &str, around: &Around<'_>, found: &mut Fo
         );
     }
     files::found(name, call, around, found);
-    permissions::found(name, call, found);
+    permissions::found(name, call, around, found);
     writes::found(name, call, around, found);
     processes::found(name, call, found);
     git::found(name, call, found);
@@ -116,6 +117,30 @@ fn of_call(call: &Invocation, command: &str, around: &Around<'_>, found: &mut Fo
     windows::found(name, call, found);
     own::found(name, call, found);
     network::found(name, call, found);
+    starts_unknown(name, call, around, found);
+}
+
+/// A program that is not known to start others, with a hard line among its arguments.
+fn starts_unknown(name: &str, call: &Invocation, around: &Around<'_>, found: &mut Found) {
+    if call.launches
+        || deny::only_speaks(name)
+        || matches!(name, "git" | "gh" | "glab" | "cat" | "ls" | "tee")
+    {
+        return;
+    }
+    let begins =
+        |field: &&Field| field.value().is_some_and(|text| matches!(text, "rm" | "dd" | "kill" | "mkfs"));
+    let at = call.arguments.iter().position(|field| begins(&field));
+    let Some((program, arguments)) =
+        at.and_then(|at| call.arguments.get(at..)).and_then(<[Field]>::split_first)
+    else {
+        return;
+    };
+    let inner = Invocation { program: program.clone(), arguments: arguments.to_vec(), ..call.clone() };
+    if floor::breaks(&inner, around.reading) {
+        let reason = format!("It hands {} to {}, which may run it.", quoted(&inner.line()), quoted(name));
+        found.add("unknown-launcher", reason, excerpt(&call.line()));
+    }
 }
 
 /// Asks about a line that was not understood.

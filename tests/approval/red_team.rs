@@ -57,7 +57,7 @@ const HARMLESS: &[Plain] = &[
 ];
 
 fn seed() -> u64 {
-    let given = std::env::var("HERM_SEED").ok().map(|seed| seed.parse().expect("HERM_SEED is a number"));
+    let given = std::env::var("HERM_SEED").ok().map(|seed| seed.parse().unwrap());
     let seed = given.unwrap_or_else(|| {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
         u64::from(now.subsec_nanos()) ^ now.as_secs()

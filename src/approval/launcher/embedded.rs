@@ -134,12 +134,16 @@ fn named_by(options: &[&str], value: &Value, arguments: &[Field]) -> Vec<Field> 
 /// `git -c KEY=COMMAND`, and aliases that begin with `!`.
 fn git(arguments: &[Field]) -> Vec<Inner> {
     let mut inner = vec![];
+    let keeps = arguments.iter().any(|field| field.value() == Some("config"));
     let pairs = arguments.iter().zip(arguments.iter().skip(1));
     for (option, setting) in pairs {
-        if !matches!(option.value(), Some("-c" | "--config-env")) {
-            continue;
-        }
-        let Some((key, command)) = setting.text().split_once('=') else { continue };
+        let given = match option.value() {
+            Some("-c" | "--config-env") => setting.text().split_once('='),
+            // `git config alias.x '!…'` is run by the next `git x`.
+            Some(key) if keeps => Some((key, setting.text())),
+            _ => None,
+        };
+        let Some((key, command)) = given else { continue };
         let key = key.to_lowercase();
         let runs = GIT_COMMANDS.contains(&key.as_str())
             || key.starts_with("pager.")

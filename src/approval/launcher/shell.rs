@@ -55,7 +55,8 @@ pub fn shell_source(arguments: &[Field]) -> Source {
     }
 }
 
-fn is_stdin(path: &Field) -> bool {
+/// Whether a file is the standard input by another name.
+pub fn is_stdin(path: &Field) -> bool {
     matches!(path.value(), Some("/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0" | "-"))
 }
 

@@ -125,6 +125,12 @@ const LAUNCHERS: &[Launcher] = &[
     plain(
         &[
             "nohup",
+            "chronic",
+            "nocache",
+            "ts",
+            "retry",
+            "softlimit",
+            "daemon",
             "command",
             "builtin",
             "setsid",

@@ -71,10 +71,15 @@ pub fn found(name: &str, call: &Invocation, found: &mut Found) {
         return fed(name, call, found);
     }
     if matches!(name, "source" | "." | "eval") {
-        if let Some(field) = call.arguments.iter().find(|field| field.process) {
-            process(name, field, found);
+        if call.arguments.iter().any(|field| field.process) {
+            process(name, found);
         }
         return;
+    }
+    if matches!(name, "make" | "gmake" | "just")
+        && call.arguments.iter().any(|field| matches!(field.text(), "-" | "-f-" | "/dev/stdin"))
+    {
+        return fed(name, call, found);
     }
     if matches!(name, "awk" | "gawk" | "mawk" | "nawk") {
         return awk(name, call, found);
@@ -88,8 +93,8 @@ pub fn found(name: &str, call: &Invocation, found: &mut Found) {
             pattern,
         );
     }
-    if let Some(field) = call.arguments.first().filter(|field| field.process) {
-        return process(name, field, found);
+    if call.arguments.first().is_some_and(|field| field.process) {
+        return process(name, found);
     }
     let reads_stdin = call.arguments.iter().map(Field::text).all(|text| text.starts_with('-'))
         && !has_option(
@@ -131,14 +136,16 @@ fn inline<'a>(letters: &str, words: &[&str], arguments: &'a [Field]) -> Option<&
 }
 
 fn shell(name: &str, call: &Invocation, found: &mut Found) {
-    match shell_source(&call.arguments) {
-        Source::Stdin => fed(name, call, found),
-        Source::File { path, .. } if path.process => process(name, &path, found),
-        _ => {}
+    // `--rcfile <(…)`, too.
+    if call.arguments.iter().any(|field| field.process) {
+        return process(name, found);
+    }
+    if shell_source(&call.arguments) == Source::Stdin {
+        fed(name, call, found);
     }
 }
 
-fn process(name: &str, _: &Field, found: &mut Found) {
+fn process(name: &str, found: &mut Found) {
     let reason = format!("`{name}` runs what another command prints, which nobody has seen.");
     found.add("run-process-substitution", reason, format!("{name} <(…)"));
 }
@@ -151,7 +158,7 @@ fn fed(name: &str, call: &Invocation, found: &mut Found) {
             format!("It runs a program in the command line, with `{name}`."),
             format!("{name} << {}", excerpt(text.text())),
         ),
-        Some(Stdin::Process) => process(name, &Field::unknown(), found),
+        Some(Stdin::Process) => process(name, found),
         Some(Stdin::Pipe { from, .. }) => piped(name, from, found),
         // A shell's file is read; the others' are programs like any other.
         Some(Stdin::File(_)) | None => {}

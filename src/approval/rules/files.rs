@@ -14,6 +14,7 @@ use crate::approval::word::Field;
 pub fn found(name: &str, call: &Invocation, around: &Around<'_>, found: &mut Found) {
     match name {
         "rm" | "unlink" | "srm" | "grm" => removes(name, call, around, found),
+        "mv" | "gmv" => moves(call, around, found),
         "find" | "gfind" | "fd" | "fdfind" => finds(name, call, found),
         "dd" | "gdd" => {
             let copies = call.arguments.iter().any(|field| field.text().starts_with("of="));
@@ -116,6 +117,24 @@ fn is_below(target: &Field, cwd: Option<&Path>, top: &Path) -> bool {
         }
         None => false,
     }
+}
+
+/// Moving away what the system or the person cannot be without, or into nothing.
+fn moves(call: &Invocation, around: &Around<'_>, found: &mut Found) {
+    let operands = operands(&call.arguments);
+    let Some((last, sources)) = operands.split_last() else { return };
+    let vital = sources.iter().find(|field| is_vital(field, call, around));
+    if vital.is_some() || last.text() == "/dev/null" {
+        let what = shown(vital.unwrap_or(last));
+        let reason = format!("It moves files away for good: {}.", quoted(&call.line()));
+        found.about("move-vital", reason, format!("mv {}", excerpt(&what)), Some(what));
+    }
+}
+
+/// Whether a path is the root, a folder of the system or the home directory.
+pub(super) fn is_vital(field: &Field, call: &Invocation, around: &Around<'_>) -> bool {
+    let target = field.value().and_then(|text| paths::target(text, call.cwd.as_deref()));
+    target.is_some_and(|target| paths::vital(&target.path, around.home).is_some())
 }
 
 fn finds(name: &str, call: &Invocation, found: &mut Found) {

@@ -1,10 +1,18 @@
 //! Permissions, owners, and other users' powers.
 
-use super::{Found, excerpt, has_option, operands, quoted};
+use super::files::is_vital;
+use super::{Around, Found, excerpt, has_option, operands, quoted};
 use crate::approval::reading::Invocation;
 use crate::approval::sudo;
 
-pub fn found(name: &str, call: &Invocation, found: &mut Found) {
+pub fn found(name: &str, call: &Invocation, around: &Around<'_>, found: &mut Found) {
+    if matches!(name, "chmod" | "chown" | "chgrp") {
+        let vital = operands(&call.arguments).into_iter().skip(1).find(|field| is_vital(field, call, around));
+        if let Some(vital) = vital {
+            let reason = format!("It changes who may use {}, which the system needs.", quoted(vital.text()));
+            found.about("permissions-of-vital", reason, call.line(), Some(vital.text().to_owned()));
+        }
+    }
     match name {
         "chmod" => mode(call, found),
         "chown" | "chgrp" => owner(name, call, found),

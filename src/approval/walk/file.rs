@@ -24,6 +24,9 @@ impl Walk<'_> {
             }
             return;
         };
+        if place.starts_with("/dev") || place.starts_with("/proc") {
+            return self.unread("which script it runs is only known when it runs");
+        }
         if self.scripts_read >= SCRIPTS_MAX {
             return self.unread("it runs more scripts than are read");
         }

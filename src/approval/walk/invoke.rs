@@ -112,12 +112,24 @@ impl Walk<'_> {
                 }
             }
             Some("printf") => self.printf_variable(invocation),
+            // They set variables for what they start.
+            Some("env" | "sudo" | "doas" | "systemd-run") => {
+                for argument in &invocation.arguments {
+                    if let Some((name, value)) = argument.text().split_once('=') {
+                        self.note_variable(name, &argument.with_text(value.to_owned()));
+                    }
+                }
+            }
             _ => {}
         }
     }
 
     pub(super) fn declare(&mut self, argument: &Field) {
         let Some((name, value)) = argument.text().split_once('=') else { return };
+        if value.starts_with('(') {
+            // A list, which was put down where its words were read.
+            return;
+        }
         let value = argument.with_text(value.to_owned());
         self.note_variable(name, &value);
         match held_by(&value) {

@@ -132,7 +132,7 @@ impl Walk<'_> {
 
     /// What variables mean to programs and to the shell itself.
     pub(super) fn note_variable(&mut self, name: &str, value: &Field) {
-        if name == "IFS" {
+        if name == "IFS" && !value.unknown {
             self.splits_elsewhere = true;
         }
         if RUN_VARIABLES.contains(&name) {
