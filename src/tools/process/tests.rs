@@ -74,10 +74,11 @@ async fn a_process_is_written_to_and_polled_and_ends_when_its_input_does() {
     while !output.contains("got it's one") {
         output += stage.does("poll", &name, json!({})).await["output"].as_str().unwrap();
     }
-    stage.does("close", &name, json!({})).await;
+    output += stage.does("close", &name, json!({})).await["output"].as_str().unwrap();
     let shown = stage.does("wait", &name, json!({"timeout": 30})).await;
     assert_eq!((&shown["status"], &shown["exit_code"]), (&json!("exited"), &json!(3)));
-    assert!(shown["output"].as_str().unwrap().contains("over") || output.contains("over"));
+    output += shown["output"].as_str().unwrap();
+    assert!(output.ends_with("over\n"), "{output}");
     let log = stage.does("log", &name, json!({"offset": 2, "limit": 1})).await;
     assert_eq!((&log["output"], &log["total_lines"]), (&json!("over\n"), &json!(2)));
     let late = stage.does("submit", &name, json!({"data": "x"})).await;
