@@ -123,6 +123,8 @@ fn covers(grant: &Grant, danger: &Danger) -> bool {
 
 /// What a lasting yes to all of it covers: the one danger, or exactly these together.
 fn pattern(dangers: &[Danger]) -> String {
-    let patterns: Vec<&str> = dangers.iter().map(|danger| danger.pattern.as_str()).collect();
+    let mut patterns: Vec<&str> = dangers.iter().map(|danger| danger.pattern.as_str()).collect();
+    let mut known = std::collections::HashSet::new();
+    patterns.retain(|pattern| known.insert(*pattern));
     patterns.join(" + ")
 }

@@ -14,6 +14,8 @@ pub struct Reading {
     pub writes: Vec<Write>,
     /// Something that executes could not be read; why, for the person.
     pub unread: Option<String>,
+    /// Digest of the scripts that were read: a yes to a line is a yes to what they say now.
+    pub scripts: Option<String>,
     /// A function that multiplies itself.
     pub bomb: bool,
     /// Home directory of the person.

@@ -39,6 +39,16 @@ pub struct Around<'a> {
     pub cwd: &'a Path,
 }
 
+impl Around<'_> {
+    /// The line as part of a pattern, with the digest of the scripts that it runs.
+    fn line(&self, command: &str) -> String {
+        match &self.reading.scripts {
+            Some(digest) => format!("{} [scripts {digest}]", command.trim()),
+            None => command.to_owned(),
+        }
+    }
+}
+
 /// Dangers in the order in which they were found; the same one once.
 #[derive(Default)]
 pub struct Found {
@@ -63,13 +73,13 @@ pub fn dangers(reading: &Reading, asked: &Asked<'_>) -> Vec<Danger> {
     let around = Around { reading, home: asked.home, agent_home: asked.agent_home, cwd: asked.cwd };
     let mut found = Found::default();
     if let Some(why) = &reading.unread {
-        found.dangers.push(unread(asked.command, why));
+        found.dangers.push(unread(&around.line(asked.command), why));
     }
     if has_hidden_characters(asked.command) {
         found.dangers.push(exactly(
             "control-characters",
             "It contains control characters, which can hide what it does.",
-            asked.command,
+            &around.line(asked.command),
         ));
     }
     for call in &reading.invocations {
@@ -86,13 +96,20 @@ pub fn dangers(reading: &Reading, asked: &Asked<'_>) -> Vec<Danger> {
         writes::redirected(write, &around, &mut found);
     }
     files::runs_what_it_made(&around, &mut found);
+    // Where part of it is not known, a yes can only be one to this very line.
+    let line = excerpt(&around.line(asked.command));
+    for danger in &mut found.dangers {
+        if danger.pattern.contains('…') && danger.pattern != line {
+            danger.pattern = format!("{} in {line}", danger.pattern);
+        }
+    }
     found.dangers
 }
 
 fn of_call(call: &Invocation, command: &str, around: &Around<'_>, found: &mut Found) {
     if call.program.fixed().is_none() {
         let reason = "Which program it runs is only known when it runs.".to_owned();
-        found.add("unknown-program", reason, excerpt(command));
+        found.add("unknown-program", reason, excerpt(&around.line(command)));
         if call.program.unknown {
             return;
         }

@@ -728,6 +728,8 @@ fn a_yes_covers_a_danger_and_no_other() {
         ("chmod 777 f", "chmod -R 777 f"),
         ("bash <<< ls", "bash <<< id"),
         ("$X", "$Y"),
+        ("python3 -c \"$X\"", "python3 -c \"$Y\""),
+        ("rm -r \"$X\"", "rm -r \"$Y\""),
     ] {
         assert_eq!(step(other, &rules(yes)), Step::Dangerous, "{yes}: {other}");
     }
@@ -831,6 +833,15 @@ fn scripts_are_read_and_judged() {
         };
         assert_eq!(rule, expected, "{command}");
     }
+    let said = |script: &'static str| {
+        let scripts = Shelf(Box::leak(Box::new([("/home/alice/project/run", text(script))])));
+        match judged("./run", &Rules::default(), &scripts).verdict {
+            Verdict::Ask { pattern, .. } => pattern,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(said("$X"), said("$X"));
+    assert_ne!(said("$X"), said("$X; ls"), "a yes to a script is none to another of its name");
     let Verdict::Ask { reason, .. } = judged("./reset", &Rules::default(), &shelf).verdict else { panic!() };
     assert!(reason.contains("in the script `./reset`"), "{reason}");
 }

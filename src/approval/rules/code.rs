@@ -1,5 +1,6 @@
 //! Programs that are given as text: inline, in a here-document, through a pipe, or decoded.
 
+use super::files::shown;
 use super::{Found, excerpt, has_option, quoted};
 use crate::approval::launcher::{Source, shell_source, ssh_without_command};
 use crate::approval::reading::{Invocation, Stdin, base_name};
@@ -86,7 +87,7 @@ pub fn found(name: &str, call: &Invocation, found: &mut Found) {
     }
     let Some((letters, words)) = options(name) else { return };
     if let Some(code) = inline(letters, words, &call.arguments) {
-        let pattern = format!("{name} inline {}", excerpt(code.text()));
+        let pattern = format!("{name} inline {}", excerpt(&shown(code)));
         return found.add(
             "inline-code",
             format!("It runs a program in the command line, with `{name}`."),
@@ -156,7 +157,7 @@ fn fed(name: &str, call: &Invocation, found: &mut Found) {
         Some(Stdin::Document(text)) => found.add(
             "heredoc-to-interpreter",
             format!("It runs a program in the command line, with `{name}`."),
-            format!("{name} << {}", excerpt(text.text())),
+            format!("{name} << {}", excerpt(&shown(text))),
         ),
         Some(Stdin::Process) => process(name, found),
         Some(Stdin::Pipe { from, .. }) => piped(name, from, found),
@@ -190,6 +191,6 @@ fn awk(name: &str, call: &Invocation, found: &mut Found) {
     };
     if let Some(program) = call.arguments.iter().find(|field| starts(field.text())) {
         let reason = format!("Its program starts other programs, with `{name}`.");
-        found.add("inline-code", reason, format!("{name} inline {}", excerpt(program.text())));
+        found.add("inline-code", reason, format!("{name} inline {}", excerpt(&shown(program))));
     }
 }

@@ -8,6 +8,8 @@ use crate::approval::paths;
 use crate::approval::scripts::{Script, is_for_a_shell};
 use crate::approval::word::Field;
 
+/// Characters of the digest of what was read.
+const DIGEST_CHARS: usize = 16;
 /// Scripts of one line that are read, those that they start in turn included.
 const SCRIPTS_MAX: usize = 16;
 
@@ -47,6 +49,9 @@ impl Walk<'_> {
 
     fn visit_file(&mut self, name: &str, text: &str, arguments: &[Field], same_shell: bool) {
         let outer = self.script.replace(Arc::from(name));
+        let so_far = self.reading.scripts.take().unwrap_or_default();
+        let digest = blake3::hash(format!("{so_far}{text}").as_bytes());
+        self.reading.scripts = Some(digest.to_hex().chars().take(DIGEST_CHARS).collect());
         let visit = |walk: &mut Self| {
             let before = walk.positional.replace(arguments.to_vec());
             walk.script(text);
