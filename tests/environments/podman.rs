@@ -7,6 +7,14 @@ use super::{Scratch, await_that, is_installed, succeed};
 
 pub const IMAGE: &str = "localhost/herm-test:latest";
 
+/// Podman's watchers outlive a command in a container by minutes: they must not keep open what whoever
+/// runs the tests has open, such as a lock.
+const ALONE: &str = r#"for fd in /proc/$$/fd/*; do
+  fd=${fd##*/}
+  case $fd in [012]) ;; [0-9]) eval "exec $fd>&-" 2>/dev/null ;; esac
+done
+exec "$@""#;
+
 pub struct Podman {
     scratch: Scratch,
     service: Child,
@@ -36,7 +44,8 @@ impl Podman {
     }
 
     fn command(scratch: &Scratch) -> Command {
-        let mut command = Command::new("podman");
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", ALONE, "sh", "podman"]);
         let (root, run) = (scratch.made("storage"), scratch.made("run"));
         command.arg("--root").arg(root).arg("--runroot").arg(run);
         command.args(["--runtime", "runc", "--cgroup-manager", "cgroupfs"]).stdin(Stdio::null());

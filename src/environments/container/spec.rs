@@ -43,6 +43,10 @@ pub enum User {
     },
 }
 
+/// Most that a limit is set to unasked. Podman lowers its own limit of processes to this, and what it
+/// starts cannot be given more; `processes_max` is the bound that counts.
+const ULIMIT_MAX: u64 = 32_768;
+
 /// Whether the engine itself runs without privileges, as a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rootless {
@@ -145,8 +149,8 @@ impl Spec<'_> {
         }
         let own = |(name, resource)| {
             let limit = getrlimit(resource);
-            let hard = limit.maximum?;
-            Some(json!({"Name": name, "Soft": limit.current.unwrap_or(hard), "Hard": hard}))
+            let hard = limit.maximum?.min(ULIMIT_MAX);
+            Some(json!({"Name": name, "Soft": limit.current.unwrap_or(hard).min(hard), "Hard": hard}))
         };
         [("nofile", Resource::Nofile), ("nproc", Resource::Nproc)].into_iter().filter_map(own).collect()
     }
