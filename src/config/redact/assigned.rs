@@ -15,7 +15,7 @@ use super::judged::{Place, is_secret};
 /// Names that are followed through to a value, in bytes.
 const NAME_BYTES_MAX: usize = 80;
 /// Longest value, in bytes; what is longer is a text.
-const VALUE_BYTES_MAX: usize = 4_096;
+const VALUE_BYTES_MAX: usize = 1_024;
 
 /// From the word that makes a name a secret's up to its value.
 static SIGN: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -46,7 +46,7 @@ pub(super) fn spans(text: &str, found: &mut Vec<Range<usize>>) {
             flag: captures.name("flag").is_some(),
             query: text.get(..at.start).is_some_and(|before| before.ends_with(['?', '&'])),
         };
-        if place.flag && !name.starts_with("--") {
+        if (place.flag && !name.starts_with("--")) || place.says().is_none() {
             continue;
         }
         let value = value(text, whole.end(), captures.name("quote").map(|quote| quote.as_str()), &place);

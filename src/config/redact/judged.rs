@@ -5,7 +5,7 @@ use super::shapes::looks_random;
 
 /// How much a name says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Name {
+pub(super) enum Name {
     /// `key`, `auth`: often something else.
     Perhaps,
     /// `token`, `api_key`, `secret`.
@@ -32,7 +32,7 @@ impl Place<'_> {
     }
 
     /// What the name says of its value; `None` if nothing.
-    fn says(&self) -> Option<Name> {
+    pub fn says(&self) -> Option<Name> {
         let words = words(self.name);
         let last = words.last()?.as_str();
         let has = |one: &str| words.iter().any(|word| word == one);
