@@ -221,7 +221,7 @@ fn slash_commands_do_what_they_say() {
     let server = ModelServer::start(["One.", "Two."].map(Reply::text));
     let Some(screen) = Screen::open(&stage, &server.base_url(), &[], &[]) else { return };
     screen.type_line("/help");
-    screen.wait_for("/exit     leave");
+    screen.wait_for("/exit      leave");
     screen.type_line("/hlep");
     screen.wait_for("did you mean `/help`?");
     screen.type_line("first");

@@ -82,6 +82,9 @@ impl Link {
 impl Watch for Link {
     fn event(&self, recorded: &Recorded, state: &SessionState) {
         match &recorded.event {
+            Event::ApprovalRequested(event) if !self.attended => {
+                self.notice(format!("needs a yes that nobody can give here: {}", event.subject));
+            }
             Event::ToolCallStarted(event) => {
                 let preview = preview(&event.arguments.0);
                 self.say(Happening::ToolStarted { name: event.name.clone(), preview });
@@ -183,8 +186,6 @@ impl People for Link {
     fn approve<'a>(&'a self, question: &'a ApprovalQuestion) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
             if !self.attended {
-                let subject = &question.subject;
-                self.notice(format!("needs a yes that nobody can give here: {subject}"));
                 return Answer::silence();
             }
             let withdrawn = CancellationToken::new();

@@ -113,6 +113,7 @@ async fn a_line_that_is_waited_for_is_told() {
     let heard = news.recv().await.unwrap();
     assert_eq!(heard.what, What::Printed { lines: vec!["ready on 8080".into()] });
     entry.kill();
+    entry.gone().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
