@@ -49,6 +49,7 @@ pub use files::{FileAccess, FileError, FileStat};
 pub use local::Local;
 pub use output::{Excerpt, Window, excerpt};
 pub use report::Sandboxed;
+pub use shell::quoted;
 pub use singularity::{Singularity, SingularitySettings};
 pub use table::{Backend, Environments};
 pub use variables::VariablePolicy;

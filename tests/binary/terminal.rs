@@ -148,15 +148,43 @@ fn a_tool_is_previewed_asked_about_allowed_and_denied() {
 }
 
 #[test]
-fn silence_is_no() {
+fn a_question_that_nobody_answered_waits_and_a_later_yes_runs_the_call() {
     let stage = Stage::new();
-    let server = ModelServer::start([wants_to_run("rm -rf none; touch made"), Reply::text("So be it.")]);
+    let server = ModelServer::start([
+        wants_to_run("rm -rf none; touch made"),
+        Reply::text("I need your yes."),
+        Reply::text("Now it is made."),
+    ]);
     let variables = [("HERM_APPROVALS_TIMEOUT", "1")];
     let Some(screen) = Screen::open(&stage, &server.base_url(), &variables, &[]) else { return };
     screen.type_line("make it");
-    screen.wait_for("not run: nobody answered");
-    screen.wait_for("So be it.");
+    screen.wait_for("not run: nobody answered yet");
+    screen.wait_for("I need your yes.");
     assert!(!stage.path("made").exists());
+    screen.type_line("/approvals");
+    screen.wait_for("1. waits: terminal: rm -rf none; touch made");
+    screen.type_line("/approve 1");
+    screen.wait_for("Now it is made.");
+    assert!(stage.path("made").exists());
+    assert!(server.requests()[2].body.contains("allowed a call of yours"));
+    screen.leave();
+    server.verify();
+}
+
+#[test]
+fn a_directory_is_put_back_to_what_it_was_before_a_turn() {
+    let stage = Stage::new();
+    std::fs::write(stage.path("notes.txt"), "mine").unwrap();
+    let server = ModelServer::start([wants_to_run("echo theirs > notes.txt"), Reply::text("Written.")]);
+    let Some(screen) = Screen::open(&stage, &server.base_url(), &[], &[]) else { return };
+    screen.type_line("write");
+    screen.wait_for("Written.");
+    assert_eq!(std::fs::read_to_string(stage.path("notes.txt")).unwrap(), "theirs\n");
+    screen.type_line("/rollback");
+    screen.wait_for("1. 0 min ago, 1 files");
+    screen.type_line("/rollback 1");
+    screen.wait_for("1 files of");
+    assert_eq!(std::fs::read_to_string(stage.path("notes.txt")).unwrap(), "mine");
     screen.leave();
 }
 

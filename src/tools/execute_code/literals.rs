@@ -1,6 +1,8 @@
 //! Command lines that stand in a Python program as texts: what it would hand to a shell. A net under
 //! plain disasters, no more: a program can put any text together.
 
+use crate::environments::quoted;
+
 /// Texts that are looked at, at most.
 const TEXTS_MAX: usize = 2_000;
 
@@ -34,8 +36,7 @@ pub fn command_lines(code: &str) -> Vec<String> {
 
 fn close(row: &mut Vec<String>, found: &mut Vec<String>) {
     if row.len() > 1 {
-        let quoted = row.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''")));
-        found.push(quoted.collect::<Vec<_>>().join(" "));
+        found.push(row.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "));
     }
     found.append(row);
 }

@@ -1,13 +1,10 @@
 //! A command line made fit for the background: its standard input is a pipe with a name, that later
 //! calls can write to, in the file system of its environment; with a terminal, if one is asked for.
 
+use crate::environments::quoted;
+
 /// Longest life of a background process, in seconds: a week.
 pub const LIFETIME_S: u64 = 7 * 86_400;
-
-/// A word that a shell reads as these characters.
-fn quoted(word: &str) -> String {
-    format!("'{}'", word.replace('\'', r"'\''"))
-}
 
 /// Folder of a process in its environment.
 fn folder(name: &str) -> String {
