@@ -227,7 +227,8 @@ fn read(row: &str, directory: &Path) -> Option<Checkpoint> {
     let (name, rest) = row.split_once(' ')?;
     let (id, message) = rest.split_once(' ')?;
     let taken_at = Micros(name.rsplit('/').next()?.parse().ok()?);
-    let files = message.trim_end().rsplit('\n').next()?.parse().unwrap_or(0);
+    // git sets the lines after the first in.
+    let files = message.trim_end().rsplit('\n').next()?.trim().parse().unwrap_or(0);
     Some(Checkpoint { id: id.to_owned(), directory: directory.to_owned(), taken_at, files, bytes: 0 })
 }
 

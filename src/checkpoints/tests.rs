@@ -57,6 +57,7 @@ fn the_same_is_not_kept_twice_and_only_so_many_are() {
     fs::write(work.join("a"), "0").unwrap();
     let first = checkpoints.take(work, at(1)).unwrap();
     assert_eq!(checkpoints.take(work, at(2)).unwrap().id, first.id);
+    assert_eq!(checkpoints.list(work).unwrap()[0].files, 1);
     for n in 3..8 {
         fs::write(work.join("a"), n.to_string()).unwrap();
         checkpoints.take(work, at(n)).unwrap();

@@ -125,9 +125,9 @@ mod tests {
         std::fs::create_dir_all(&other).unwrap();
         let writes = || Concurrency::Paths { arguments: vec!["path".into()], writes: true };
         let paths = |path: &Path| found("write_file", writes(), json!({"path": path}), &cwd);
-        assert_eq!(paths(Path::new("deep/new/file")), [cwd.clone()]);
-        assert_eq!(paths(&other.join("new/er/file")), [other.clone()]);
-        assert_eq!(found("patch", writes(), json!({"patch": "*** Begin Patch"}), &cwd), [cwd.clone()]);
+        assert_eq!(paths(Path::new("deep/new/file")), [cwd.as_path()]);
+        assert_eq!(paths(&other.join("new/er/file")), [other.as_path()]);
+        assert_eq!(found("patch", writes(), json!({"patch": "*** Begin Patch"}), &cwd), [cwd.as_path()]);
         let reads = Concurrency::Paths { arguments: vec!["path".into()], writes: false };
         assert!(found("read_file", reads, json!({"path": "a"}), &cwd).is_empty());
     }
