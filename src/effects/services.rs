@@ -3,9 +3,10 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use herm_replay::log::Log;
-use herm_schema::SessionId;
+use herm_schema::{CallRef, SessionId};
 
 use super::Run;
 use super::auxiliary::{Ask, ask};
@@ -32,6 +33,10 @@ impl Services for WithModels {
 
     fn stands(&self, session: SessionId, opened_in: &Path) -> Option<PathBuf> {
         self.0.ports.services.stands(session, opened_in)
+    }
+
+    fn still_runs(&self, session: SessionId, call: CallRef, elapsed: Duration) {
+        self.0.ports.watch.still_runs(session, call, elapsed);
     }
 
     fn redacted(&self, text: &str) -> String {

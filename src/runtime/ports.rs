@@ -10,7 +10,7 @@ use herm_replay::reducer::{Outlook, Route, SessionState};
 use herm_schema::events::{
     ApprovalGranted, AuxiliaryTask, GrantOrigin, GrantScope, ModelChoice, Policy, Scene,
 };
-use herm_schema::{Recorded, SessionId, StreamPos};
+use herm_schema::{CallRef, Recorded, SessionId, StreamPos};
 
 use super::{Clock, Grants};
 use crate::approval::Verdict;
@@ -164,6 +164,11 @@ pub trait Watch: Send + Sync {
     /// A piece of an answer came in.
     fn delta(&self, session: SessionId, delta: &Delta) {
         let _ = (session, delta);
+    }
+
+    /// A tool call still runs, for so long already.
+    fn still_runs(&self, session: SessionId, call: CallRef, elapsed: Duration) {
+        let _ = (session, call, elapsed);
     }
 
     /// The session's actor cannot go on.

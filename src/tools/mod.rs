@@ -38,6 +38,7 @@ mod testing;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use herm_replay::log::Log;
 use herm_replay::reducer::command::Fact;
@@ -99,6 +100,11 @@ pub trait Services: Send + Sync {
         question: &'a str,
         choices: &'a [String],
     ) -> BoxFuture<'a, Option<String>>;
+
+    /// A call still runs, for so long already; heard of every few seconds.
+    fn still_runs(&self, session: SessionId, call: CallRef, elapsed: Duration) {
+        let _ = (session, call, elapsed);
+    }
 
     /// Where the command lines of a session stand now, in the file system of its environment; `None`
     /// before the first. Approval judges a command line by it.

@@ -12,3 +12,4 @@ mod secrets;
 mod stage;
 mod story;
 mod terminal;
+mod tools;

@@ -252,6 +252,36 @@ fn a_picture_that_is_too_large_is_made_smaller_and_sent_again() {
 }
 
 #[test]
+fn pictures_of_a_tool_that_a_server_refuses_are_left_out_and_named() {
+    let wire = Wire::ChatCompletions;
+    let refusal = json!({"error": {"type": "invalid_request_error", "code": 400,
+        "message": "messages[3]: tool message content must be a string, image_url is not supported"}});
+    let server = ModelServer::start([
+        Reply::call("read_file", &json!({"path": "grey.png"})),
+        Reply::status(400, &refusal.to_string()),
+        Reply::text("I cannot see it."),
+    ]);
+    let stage = Stage::new();
+    image::RgbImage::from_pixel(20, 10, image::Rgb([90, 90, 90])).save(stage.path("grey.png")).unwrap();
+    let vendor = json!({"seer": {"base_url": server.base_url(), "dialect": "chat_completions", "auth": "none",
+        "model": "eye", "models": [{"name": "eye", "images": true}]}});
+    let mut command = stage.command(&["chat", "--provider", "seer", "-q", "what is in grey.png?"]);
+    command.env("HERM_PROVIDERS", vendor.to_string());
+    let run = Stage::finish(command);
+    assert_eq!((run.exit, run.out.trim()), (0, "I cannot see it."), "{}", run.err);
+    let strip = FailureAction::Strip { what: herm_schema::events::Stripped::ToolImages };
+    assert_eq!(actions(&stage), [(FailureClass::MultimodalToolContentUnsupported, strip)]);
+    let requests = server.requests();
+    let pictures: Vec<bool> =
+        requests.iter().map(|request| request.body.contains("image/png;base64")).collect();
+    assert_eq!(pictures, [false, true, false], "sent once, and never again after it was refused");
+    assert!(requests[2].body.contains("grey.png`, image/png"), "named instead: {}", requests[2].body);
+    for request in &requests {
+        assert_eq!(check(wire, &sent(request)), Ok(()), "{}", request.body);
+    }
+}
+
+#[test]
 fn a_limit_on_spending_stops_before_the_next_call() {
     let server = ModelServer::start([Reply::text("Dear.").usage(100_000, 1_000), Reply::text("Never.")]);
     let stage = Stage::new();

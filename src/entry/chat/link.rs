@@ -135,6 +135,10 @@ impl Watch for Link {
         }
     }
 
+    fn still_runs(&self, _: SessionId, _: CallRef, elapsed: Duration) {
+        self.notice(format!("it still runs, for {} s", elapsed.as_secs()));
+    }
+
     fn delta(&self, _: SessionId, delta: &Delta) {
         match delta {
             Delta::Text(text) => self.say(Happening::Text(text.clone())),

@@ -11,6 +11,7 @@ mod tests;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -124,13 +125,16 @@ impl Process {
             Action::Log => return log(&entry, args.offset, args.limit, context),
             Action::Wait => {
                 let seconds = args.timeout.unwrap_or(WAIT_DEFAULT_S).clamp(1, WAIT_MAX_S);
+                entry.attended.store(true, Ordering::SeqCst);
                 tokio::select! {
                     () = entry.gone() => {}
                     () = tokio::time::sleep(Duration::from_secs(seconds)) => {}
                     () = context.cancel.cancelled() => {}
                 }
+                entry.attended.store(entry.ended().is_some(), Ordering::SeqCst);
             }
             Action::Kill => {
+                entry.attended.store(true, Ordering::SeqCst);
                 entry.kill();
                 entry.gone().await;
             }

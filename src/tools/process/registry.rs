@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -60,6 +61,8 @@ pub struct Entry {
     ended: watch::Sender<Option<Ended>>,
     /// Bytes of the output that a poll has shown.
     pub read_to: Mutex<u64>,
+    /// The model waits for its end, or has seen it: it need not be told of it too.
+    pub attended: AtomicBool,
 }
 
 impl Entry {
@@ -213,8 +216,8 @@ impl Processes {
     fn keep(&self, begun: Begun, folder: PathBuf, ended: Option<Ended>) -> Arc<Entry> {
         let name = begun.name.clone();
         let (ended, _) = watch::channel(ended);
-        let (cancel, read_to) = (CancellationToken::new(), Mutex::new(0));
-        let entry = Arc::new(Entry { begun, folder, cancel, ended, read_to });
+        let (cancel, read_to, attended) = (CancellationToken::new(), Mutex::new(0), AtomicBool::new(false));
+        let entry = Arc::new(Entry { begun, folder, cancel, ended, read_to, attended });
         self.entries().insert(name, Arc::clone(&entry));
         entry
     }
@@ -259,8 +262,11 @@ impl Processes {
         let Some(ended) = entry.ended().filter(|ended| !ended.told) else { return };
         let listener = self.listener(entry.begun.session);
         let Some(listener) = listener else { return };
-        let what =
-            What::Ended { exit_code: ended.exit_code, notify: entry.begun.notify, output: entry.output() };
+        let what = What::Ended {
+            exit_code: ended.exit_code,
+            notify: entry.begun.notify && !entry.attended.load(Ordering::SeqCst),
+            output: entry.output(),
+        };
         if listener.send(news(entry, what)).await.is_ok() {
             let ended = Ended { told: true, ..ended };
             entry.write(&ended);

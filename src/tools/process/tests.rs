@@ -98,7 +98,8 @@ async fn a_kill_ends_everything_and_the_session_is_told() {
     let shown = stage.does("kill", &entry.begun.name, json!({})).await;
     assert_eq!((&shown["status"], &shown["exit_code"]), (&json!("exited"), &json!(130)));
     let heard = news.recv().await.unwrap();
-    assert!(matches!(heard.what, What::Ended { exit_code: Some(130), notify: true, .. }), "{heard:?}");
+    // Who ends it need not be told that it has ended.
+    assert!(matches!(heard.what, What::Ended { exit_code: Some(130), notify: false, .. }), "{heard:?}");
     assert!(!mark.exists());
 }
 

@@ -1,10 +1,11 @@
-//! `read_file`: a page of a text file, with numbered lines.
+//! `read_file`: a page of a text file, with numbered lines; or a picture, for models that take them.
 //!
 //! The file goes by in pieces, so that its size does not matter; it is read to the end to count
 //! its lines, up to a limit.
 
 mod page;
 
+use std::io::Read;
 use std::path::Path;
 
 use herm_schema::events::{Concurrency, EffectClass, ToolFacts};
@@ -15,13 +16,18 @@ use serde_json::{Map, json};
 use self::page::{Found, Window};
 use super::charset::Content;
 use super::open::{self, Refusal};
-use super::{ToolContext, ToolResult, Typed, outcome, paths};
+use super::{Picture, ToolContext, ToolResult, Typed, outcome, paths};
 use crate::providers::BoxFuture;
 
 /// Lines of a page where none are asked for.
 const LINES_DEFAULT: u64 = 500;
 /// Lines of a page, at most.
 const LINES_MAX: u64 = 2_000;
+
+/// Largest picture that is shown, in bytes; a provider that takes less is sent a smaller one.
+const PICTURE_BYTES_MAX: u64 = 20 << 20;
+/// Kinds of pictures that models are shown.
+const PICTURE_KINDS: &[&str] = &["png", "jpeg", "gif", "webp"];
 
 /// The tool.
 pub struct ReadFile;
@@ -50,7 +56,7 @@ impl Typed for ReadFile {
     }
 
     fn description(&self) -> &'static str {
-        "Read a text file; lines come as `N|text`. Page through long files with offset and limit."
+        "Read a text file, or look at a picture; lines come as `N|text`. Page through long files with offset and limit."
     }
 
     fn call<'a>(&'a self, args: Arguments, context: &'a ToolContext) -> BoxFuture<'a, ToolResult> {
@@ -70,7 +76,11 @@ fn read(arguments: &Arguments, context: &ToolContext) -> ToolResult {
     };
     match page::read(&mut file, window(arguments), &context.cancel) {
         Ok(Found::Text(page)) => outcome::succeeded(&page.shown(metadata.len())),
-        Ok(Found::NotText(content)) => not_text(&path, content, metadata.len()),
+        Ok(Found::NotText(Content::Image(kind))) => match picture(&path, kind, context) {
+            Ok(picture) => shown(picture, kind, metadata.len()),
+            Err(why) => not_text(&path, Content::Image(kind), metadata.len(), &why),
+        },
+        Ok(Found::NotText(content)) => not_text(&path, content, metadata.len(), ""),
         Ok(Found::Cancelled) => outcome::interrupted(),
         Err(source) => outcome::failed(format!("cannot read `{}`: {source}", path.display())),
     }
@@ -84,13 +94,41 @@ fn refused(refusal: &Refusal, path: &Path) -> ToolResult {
     outcome::failed_with(refusal, more)
 }
 
-fn not_text(path: &Path, content: Content, file_size: u64) -> ToolResult {
+/// The picture itself, where models take its kind.
+fn picture(path: &Path, kind: &str, context: &ToolContext) -> Result<Picture, String> {
+    if !PICTURE_KINDS.contains(&kind) {
+        return Err("models are not shown this kind".to_owned());
+    }
+    let (file, metadata) = open::open(path, &context.home).map_err(|refusal| refusal.to_string())?;
+    if metadata.len() > PICTURE_BYTES_MAX {
+        return Err(format!("it has {} bytes, and at most {PICTURE_BYTES_MAX} are shown", metadata.len()));
+    }
+    let mut bytes = Vec::new();
+    let read = file.take(PICTURE_BYTES_MAX).read_to_end(&mut bytes);
+    read.map_err(|error| format!("it cannot be read: {error}"))?;
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    Ok(Picture { media_type: format!("image/{kind}"), bytes, name })
+}
+
+/// The picture goes beside the text; for a model that does not see it, the text says what to do.
+fn shown(picture: Picture, kind: &str, file_size: u64) -> ToolResult {
+    let shown = json!({
+        "content": format!("[a picture ({kind}), shown beside this; if you cannot see it, ask vision_analyze]"),
+        "file_size": file_size,
+        "is_binary": true,
+        "is_image": true,
+    });
+    ToolResult { images: vec![picture], ..outcome::succeeded(&shown) }
+}
+
+fn not_text(path: &Path, content: Content, file_size: u64, why: &str) -> ToolResult {
     let (what, is_image) = match content {
         Content::Image(kind) => (format!("a picture ({kind})"), true),
         _ => ("binary".to_owned(), false),
     };
     let more = json!({"file_size": file_size, "is_binary": true, "is_image": is_image});
-    let error = format!("`{}` is {what}, not text", path.display());
+    let why = if why.is_empty() { String::new() } else { format!("; {why}") };
+    let error = format!("`{}` is {what}, not text{why}", path.display());
     outcome::failed_with(error, more.as_object().cloned().unwrap_or_default())
 }
 

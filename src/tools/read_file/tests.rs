@@ -1,6 +1,7 @@
 use super::page::{LINE_CHARS_MAX, PAGE_CHARS_MAX};
 use super::*;
-use crate::tools::testing::place;
+use crate::tools::Tool;
+use crate::tools::testing::{place, wait};
 use herm_schema::events::ToolStatus;
 use proptest::prelude::*;
 
@@ -118,8 +119,22 @@ fn binaries_and_pictures_are_named() {
         (status, &shown["is_binary"], &shown["is_image"]),
         (ToolStatus::Failed, &json!(true), &json!(false))
     );
-    let (_, shown) = place.run(&ReadFile, json!({"path": "x.png"}));
-    assert_eq!(shown["is_image"], true);
+    place.write("x.bmp", b"BM\x9a\0\0\0\0\0\0\0");
+    let (status, shown) = place.run(&ReadFile, json!({"path": "x.bmp"}));
+    assert_eq!(status, ToolStatus::Failed, "{shown}");
+}
+
+#[test]
+fn a_picture_is_shown_beside_the_text() {
+    let place = place();
+    let bytes = b"\x89PNG\r\n\x1a\n\0";
+    place.write("x.png", bytes);
+    let result = wait(Tool::run(&ReadFile, &json!({"path": "x.png"}), &place.context));
+    let [picture] = &result.images[..] else { panic!("{result:?}") };
+    assert_eq!((picture.media_type.as_str(), picture.name.as_str()), ("image/png", "x.png"));
+    assert_eq!(picture.bytes, bytes);
+    let shown: serde_json::Value = serde_json::from_str(&result.shown).unwrap();
+    assert_eq!((&shown["is_image"], &shown["file_size"]), (&json!(true), &json!(9)));
 }
 
 #[test]

@@ -125,12 +125,12 @@ impl Terminal {
         let session = context.session.to_string();
         let environment = self.environments.of(&session, &context.opened_in)?;
         let timeout = self.timeout(args.timeout);
-        let call = context.call;
+        let (services, of, call) = (Arc::clone(&context.services), context.session, context.call);
         let execution = Execution {
             workdir: args.workdir,
             session: Some(session),
             heartbeat: Some(Heartbeat::new(move |elapsed| {
-                tracing::info!(%call, seconds = elapsed.as_secs(), "a command line still runs");
+                services.still_runs(of, call, elapsed);
             })),
             ..Execution::new(args.command, &context.opened_in, &context.spool, timeout)
         };
