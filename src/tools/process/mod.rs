@@ -189,6 +189,9 @@ pub fn told(entry: &Entry) -> Map<String, Value> {
 /// With what it has printed since the last time, the newest of it where that is much.
 fn polled(entry: &Entry, context: &ToolContext) -> Map<String, Value> {
     let mut told = told(entry);
+    if entry.ended().is_some() {
+        entry.attended.store(true, Ordering::SeqCst);
+    }
     let mut read_to = entry.read_to.lock().unwrap_or_else(PoisonError::into_inner);
     let (text, end, left_out) = since(&entry.output(), *read_to, context.limits.bytes_max as u64);
     *read_to = end;

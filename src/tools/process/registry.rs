@@ -24,6 +24,8 @@ use crate::environments::{Environments, Execution, Recovery};
 const RUNNING_MAX: usize = 32;
 /// Processes of all sessions that are remembered after their end.
 const ENDED_KEPT: usize = 64;
+/// How long the news of an end waits: the model may be about to see it by itself.
+const NEWS_GRACE: Duration = Duration::from_secs(1);
 /// How long a write to a standard input may take.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 /// News that wait to be told to a session, at most; more are dropped, their processes can be polled.
@@ -255,6 +257,7 @@ impl Processes {
         let ended = Ended { exit_code, ended_s: now_s(), told: false };
         entry.write(&ended);
         entry.ended.send_replace(Some(ended));
+        tokio::time::sleep(NEWS_GRACE).await;
         self.tell_end(entry).await;
     }
 
