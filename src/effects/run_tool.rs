@@ -13,8 +13,9 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::{Outcome, Run, Task, checkpoint, services, spool};
+use crate::environments::FileAccess;
 use crate::hooks::{self, Caller};
-use crate::tools::{Picture, Recovered, Tool, ToolContext, ToolResult};
+use crate::tools::{Files, Picture, Recovered, There, Tool, ToolContext, ToolResult};
 
 /// Results above this size are blobs, in bytes.
 const INLINE_BYTES_MAX: usize = 32 << 10;
@@ -134,11 +135,21 @@ async fn outcome(
 fn context(run: &Run, call: CallRef, opened_in: PathBuf) -> ToolContext {
     let spool = spool::of_call(&run.ports.home, run.session, call);
     let services = services::of(run);
-    let stands = services.stands(run.session, &opened_in).filter(|stands| stands.is_dir());
+    let stands = services.stands(run.session, &opened_in);
+    let files = match services.elsewhere(run.session, &opened_in) {
+        None => Files::Here,
+        Some(environment) => {
+            let access = FileAccess { scratch: run.ports.home.join("spool"), cancel: run.cancel.clone() };
+            let session = run.session.to_string();
+            Files::There(There::new(environment, access, session, opened_in.clone()))
+        }
+    };
+    let stands = stands.filter(|stands| matches!(files, Files::Here) && stands.is_dir());
     ToolContext {
         session: run.session,
         call,
         cwd: stands.unwrap_or_else(|| opened_in.clone()),
+        files,
         opened_in,
         spool,
         home: run.ports.home.clone(),

@@ -12,6 +12,7 @@ use super::Run;
 use super::auxiliary::{Ask, ask};
 use super::images::fitted;
 use super::program_call;
+use crate::environments::Environment;
 use crate::providers::BoxFuture;
 use crate::tools::{ModelQuestion, ProgramCall, Services, ToolContext, ToolResult};
 
@@ -37,6 +38,10 @@ impl Services for WithModels {
 
     fn still_runs(&self, session: SessionId, call: CallRef, elapsed: Duration) {
         self.0.ports.watch.still_runs(session, call, elapsed);
+    }
+
+    fn elsewhere(&self, session: SessionId, opened_in: &Path) -> Option<Arc<dyn Environment>> {
+        self.0.ports.services.elsewhere(session, opened_in)
     }
 
     fn redacted(&self, text: &str) -> String {

@@ -19,7 +19,7 @@ use crate::checkpoints::Checkpoints;
 use crate::config::{Home, Loaded, Redactor, Secret};
 use crate::context::{Plain, Prompt};
 use crate::effects::profile_stream;
-use crate::environments::{Environments, VariablePolicy};
+use crate::environments::{Environment, Environments, VariablePolicy};
 use crate::hooks::Hooks;
 use crate::platforms::Platform;
 use crate::providers::catalog::Catalogue;
@@ -359,6 +359,11 @@ impl Services for Surroundings {
         choices: &'a [String],
     ) -> BoxFuture<'a, Option<String>> {
         self.ask.ask(question, choices)
+    }
+
+    fn elsewhere(&self, session: SessionId, opened_in: &Path) -> Option<Arc<dyn Environment>> {
+        let environment = self.environments.of(&session.to_string(), opened_in).ok()?;
+        (!environment.is_this_machine()).then_some(environment)
     }
 
     fn stands(&self, session: SessionId, opened_in: &Path) -> Option<std::path::PathBuf> {

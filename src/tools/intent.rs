@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::{Recovered, ToolResult};
 
 const INTENT_FILE: &str = "intent.json";
+const ELSEWHERE_FILE: &str = "elsewhere";
 /// Rights of a file that did not exist, before the umask.
 const NEW_FILE_MODE: u32 = 0o666;
 
@@ -75,8 +76,18 @@ pub(crate) fn carry_out(changes: &[Change], spool: &Path, result: &str) -> io::R
     Ok(())
 }
 
+/// Notes that the changes of a call are made in another file system: after a restart nobody can tell by
+/// looking here what became of them.
+pub(crate) fn mark_elsewhere(spool: &Path) -> io::Result<()> {
+    make_folder(spool)?;
+    write_synced(&spool.join(ELSEWHERE_FILE), b"", None)
+}
+
 /// Finds out what became of the changes recorded in `spool`.
 pub(crate) fn recover(spool: &Path) -> Recovered {
+    if spool.join(ELSEWHERE_FILE).exists() {
+        return Recovered::Unknown;
+    }
     let read = match fs::read(spool.join(INTENT_FILE)) {
         Ok(read) => read,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Recovered::NotDone,

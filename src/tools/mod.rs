@@ -10,6 +10,7 @@ pub mod arguments;
 mod charset;
 mod clarify;
 pub mod execute_code;
+mod files;
 mod intent;
 mod mask;
 pub mod media;
@@ -46,9 +47,11 @@ use herm_schema::events::{AuxiliaryTask, ToolFacts, ToolStatus};
 use herm_schema::{CallRef, SessionId};
 use tokio_util::sync::CancellationToken;
 
+use crate::environments::Environment;
 use crate::providers::{BoxFuture, Image};
 
 pub use clarify::Clarify;
+pub use files::{Files, There};
 pub(crate) use outcome::failed;
 pub use patch::Patch;
 pub use read_file::ReadFile;
@@ -67,6 +70,8 @@ pub struct ToolContext {
     pub call: CallRef,
     /// Where the session stands on this machine, absolute: where its last command line ended.
     pub cwd: PathBuf,
+    /// Where its files are.
+    pub files: Files,
     /// Where the session was opened, absolute; names its environment.
     pub opened_in: PathBuf,
     /// Folder of this call alone, kept until its outcome is recorded; survives this process.
@@ -104,6 +109,12 @@ pub trait Services: Send + Sync {
     /// A call still runs, for so long already; heard of every few seconds.
     fn still_runs(&self, session: SessionId, call: CallRef, elapsed: Duration) {
         let _ = (session, call, elapsed);
+    }
+
+    /// The environment of a session, where its files are not those of this machine.
+    fn elsewhere(&self, session: SessionId, opened_in: &Path) -> Option<Arc<dyn Environment>> {
+        let _ = (session, opened_in);
+        None
     }
 
     /// Where the command lines of a session stand now, in the file system of its environment; `None`

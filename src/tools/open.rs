@@ -111,17 +111,24 @@ fn refusal(path: &Path, source: io::Error) -> Refusal {
 /// Names beside a missing file that look like it, the likeliest first.
 pub(crate) fn similar_files(path: &Path) -> Vec<String> {
     const LOOKED_AT_MAX: usize = 5_000;
+    let entries = path.parent().map(std::fs::read_dir).into_iter().flatten().flatten().flatten();
+    let names = entries.take(LOOKED_AT_MAX).map(|entry| entry.file_name().to_string_lossy().into_owned());
+    similar_among(path, names.collect())
+}
+
+/// Those of `names`, which lie beside it, that look like it.
+pub(crate) fn similar_among(path: &Path, names: Vec<String>) -> Vec<String> {
     const NAMED_MAX: usize = 5;
     const LIKENESS_MIN: f64 = 0.7;
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return Vec::new();
     };
     let wanted = name.to_string_lossy().to_lowercase();
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().take(LOOKED_AT_MAX);
-    let mut near: Vec<(f64, String)> = entries
-        .map(|entry| {
-            let found = entry.file_name().to_string_lossy().to_lowercase();
-            (strsim::jaro_winkler(&wanted, &found), entry.path().display().to_string())
+    let mut near: Vec<(f64, String)> = names
+        .into_iter()
+        .map(|found| {
+            let likeness = strsim::jaro_winkler(&wanted, &found.to_lowercase());
+            (likeness, folder.join(found).display().to_string())
         })
         .filter(|(likeness, _)| *likeness >= LIKENESS_MIN)
         .collect();

@@ -158,7 +158,7 @@ pub fn shown(path: &Path, cwd: &Path) -> String {
     }
 }
 
-fn sensitive(target: &Path) -> Option<&'static str> {
+pub(crate) fn sensitive(target: &Path) -> Option<&'static str> {
     let named = |name: &OsStr| KEY_FOLDERS.iter().any(|folder| name == *folder);
     if target.components().any(|part| named(part.as_os_str())) {
         return Some("its folder holds keys");

@@ -31,6 +31,7 @@ pub(crate) fn place() -> Place {
         session: session(),
         call: CallRef { message: StreamPos(1), index: 0 },
         cwd: cwd.clone(),
+        files: Default::default(),
         opened_in: cwd.clone(),
         spool: home.join("spool/1.0"),
         home,

@@ -10,8 +10,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::files::Files;
 use super::intent::{self, Change};
-use super::{Recovered, ToolContext, ToolResult, Typed, charset, mask, open, outcome, paths};
+use super::{Recovered, ToolContext, ToolResult, Typed, charset, mask, open, outcome};
 use crate::providers::BoxFuture;
 
 /// Largest file that is replaced, in bytes; what was there is kept in memory until it is.
@@ -81,17 +82,15 @@ pub(crate) fn before(target: &Path, herm_home: &Path) -> Result<Option<Vec<u8>>,
 }
 
 fn write(arguments: Arguments, context: &ToolContext) -> Result<ToolResult, String> {
-    let path = paths::resolve(&arguments.path, &context.cwd).map_err(|error| error.to_string())?;
     if arguments.path.ends_with('/') {
         return Err(format!("`{}` names a directory, not a file", arguments.path));
     }
-    let target = paths::writable(&path, &context.home).map_err(|error| error.to_string())?;
-    let before = before(&target, &context.home)?;
+    let (target, before) = context.to_change(&arguments.path)?;
     mask::kept_out(&target, before.as_deref(), arguments.content.as_bytes(), context)?;
     let folder = target.parent().unwrap_or(Path::new("/"));
     let mut shown = json!({
         "bytes_written": arguments.content.len(),
-        "dirs_created": !folder.exists(),
+        "dirs_created": matches!(context.files, Files::Here) && !folder.exists(),
         "resolved_path": target.display().to_string(),
         "files_modified": [target.display().to_string()],
     });
@@ -104,7 +103,8 @@ fn write(arguments: Arguments, context: &ToolContext) -> Result<ToolResult, Stri
         return Ok(outcome::interrupted());
     }
     let change = Change { path: target, before, after: Some(arguments.content.into_bytes()), mode_of: None };
-    intent::carry_out(std::slice::from_ref(&change), &context.spool, &shown.to_string())
+    context
+        .carry_out(std::slice::from_ref(&change), &shown.to_string())
         .map_err(|source| format!("cannot write `{}`: {source}; it is as it was", change.path.display()))?;
     Ok(outcome::succeeded(&shown))
 }

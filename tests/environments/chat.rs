@@ -2,7 +2,10 @@
 
 use super::podman::{IMAGE, Podman};
 use super::sshd::Sshd;
+use serde_json::json;
+
 use super::stage::{Run, Stage};
+use super::support::{ModelServer, Recorded, Reply};
 use super::*;
 
 fn told(stage: &Stage, variables: &[(&str, &str)], question: &str) -> Run {
@@ -51,6 +54,58 @@ fn the_sandbox_is_on_and_says_so_where_it_is_in_the_way() {
     assert!(run.out.contains("not permitted"), "{run:?}");
 }
 
+/// The file tools and the command lines of a session see the same files, which are not those of herm.
+fn files_are_those_of_the_environment(stage: &Stage, variables: &[(&str, &str)]) {
+    std::fs::write(stage.path("notes.txt"), "of herm itself").unwrap();
+    let calls = [
+        (
+            "terminal",
+            json!({"command": "mkdir -p 'w ü' && cd 'w ü' && printf 'one\\r\\ntwo\\r\\n' > crlf.txt"}),
+        ),
+        ("write_file", json!({"path": "deep/notes.txt", "content": "alpha\nbeta\n"})),
+        (
+            "patch",
+            json!({"mode": "replace", "path": "deep/notes.txt", "old_string": "beta", "new_string": "gamma"}),
+        ),
+        (
+            "patch",
+            json!({"mode": "replace", "path": "crlf.txt", "old_string": "one\ntwo", "new_string": "1\n2"}),
+        ),
+        ("read_file", json!({"path": "deep/notes.txt"})),
+        ("read_file", json!({"path": "deep/note.txt"})),
+        ("search_files", json!({"pattern": "gam+a"})),
+        ("write_file", json!({"path": "/root/.ssh/authorized_keys", "content": "x"})),
+        ("terminal", json!({"command": "cat deep/notes.txt; od -An -c crlf.txt | tr -d ' \\n'; ls -a deep"})),
+    ];
+    let replies = calls.iter().map(|(name, arguments)| Reply::call(name, arguments));
+    let server = ModelServer::start(replies.chain([Reply::text("Done.")]));
+    let base_url = server.base_url();
+    let mut command = stage.command(&super::stage::chat(&base_url, &["--yolo", "-q", "go"]));
+    command.envs(variables.iter().copied());
+    let run = Stage::finish(command);
+    assert_eq!((run.exit, run.out.as_str()), (0, "Done.\n"), "{run:?}");
+    let results: Vec<serde_json::Value> = server.requests().iter().skip(1).map(shown).collect();
+    let text = |index: usize| results[index].to_string();
+    assert!(text(1).contains("\"bytes_written\":11"), "{}", text(1));
+    assert!(text(2).contains("+gamma") && text(3).contains("\"success\":true"), "{} {}", text(2), text(3));
+    assert_eq!(results[4]["content"], "1|alpha\n2|gamma", "{}", text(4));
+    assert!(text(5).contains("does not exist") && text(5).contains("deep/notes.txt"), "{}", text(5));
+    assert!(text(6).contains("deep/notes.txt") && text(6).contains("gamma"), "{}", text(6));
+    assert!(text(7).contains("its folder holds keys"), "{}", text(7));
+    let printed = results[8]["output"].as_str().unwrap();
+    assert!(printed.starts_with("alpha\ngamma\n") && printed.contains("1\\r\\n2\\r\\n"), "{printed}");
+    assert!(!printed.contains(".herm-"), "nothing is left beside it: {printed}");
+    assert_eq!(stage.file("notes.txt"), "of herm itself");
+    assert!(!stage.path("deep").exists());
+}
+
+/// The newest tool result of a request.
+fn shown(request: &Recorded) -> serde_json::Value {
+    let messages = request.json["messages"].as_array().unwrap();
+    let result = messages.iter().rev().find(|message| message["role"] == "tool").unwrap();
+    serde_json::from_str(result["content"].as_str().unwrap()).unwrap()
+}
+
 #[test]
 fn a_conversation_runs_in_its_container_and_leaves_none() {
     let Some(podman) = Podman::start() else { return };
@@ -70,6 +125,8 @@ fn a_conversation_runs_in_its_container_and_leaves_none() {
         "run: cd /tmp; echo x > /workspace/kept\nrun: pwd; hostname; ls /bin/busybox",
     );
     assert!(run.out.contains("/tmp\n") && run.out.contains("/bin/busybox"), "{run:?}");
+    assert_eq!(podman.containers(), Vec::<String>::new());
+    files_are_those_of_the_environment(&stage, &variables);
     assert_eq!(podman.containers(), Vec::<String>::new());
     let sandboxes = stage.home().join("sandboxes/container");
     let kept = super::stage::files(&sandboxes).into_iter().filter(|file| file.ends_with("workspace/kept"));
@@ -94,6 +151,8 @@ fn a_conversation_runs_over_there() {
     assert_eq!(row["level"], "ok", "{row}");
     let run = told(&stage, &variables, "run: mkdir -p w && cd w\nrun: pwd");
     assert!(run.out.contains(&format!("{}/w", sshd.home().display())), "{run:?}");
+    files_are_those_of_the_environment(&stage, &variables);
+    assert_eq!(std::fs::read_to_string(sshd.home().join("w ü/deep/notes.txt")).unwrap(), "alpha\ngamma\n");
 }
 
 #[test]

@@ -11,6 +11,9 @@ use herm::environments::{
 #[path = "../../src/environments/contract.rs"]
 mod contract;
 
+#[path = "../support/mod.rs"]
+mod support;
+
 #[path = "../binary/stage.rs"]
 #[allow(dead_code, reason = "it is another test's too")]
 mod stage;

@@ -221,7 +221,7 @@ fn failed(path: &Path, reason: String) -> FileError {
 }
 
 /// A name that no other piece of work of this machine has.
-pub(super) fn unique() -> String {
+pub(crate) fn unique() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();

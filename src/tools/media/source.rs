@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use crate::providers::Image;
 use crate::tools::web::Guard;
 use crate::tools::web::fetch::Fetcher;
-use crate::tools::{ToolContext, open, paths};
+use crate::tools::{Files, ToolContext, open, paths};
 
 /// Bytes of an image, at most.
 const IMAGE_BYTES_MAX: usize = 32 << 20;
@@ -33,7 +33,16 @@ pub(super) async fn image(named: &str, guard: &Guard, context: &ToolContext) -> 
         }
         fetched.bytes
     } else {
-        file(named.strip_prefix("file://").unwrap_or(named), context)?
+        let path = named.strip_prefix("file://").unwrap_or(named).to_owned();
+        let context = context.clone();
+        let read = move || match &context.files {
+            Files::Here => file(&path, &context),
+            Files::There(there) => {
+                let path = there.path(&path)?;
+                there.before(&path)?.ok_or_else(|| format!("`{}` does not exist", path.display()))
+            }
+        };
+        tokio::task::spawn_blocking(read).await.map_err(|error| error.to_string())??
     };
     let media_type = media_type(&bytes).ok_or_else(|| {
         format!("`{}` is no PNG, JPEG, GIF or WebP image", named.chars().take(200).collect::<String>())

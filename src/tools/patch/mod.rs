@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use self::plan::Plan;
 use self::replace::Replacement;
-use super::{Recovered, ToolContext, ToolResult, Typed, intent, mask, outcome, text, write_file};
+use super::{Recovered, ToolContext, ToolResult, Typed, mask, outcome, text, write_file};
 use crate::providers::BoxFuture;
 
 /// The tool.
@@ -98,7 +98,8 @@ fn change(arguments: &Arguments, context: &ToolContext) -> Result<ToolResult, St
     if context.cancel.is_cancelled() {
         return Ok(outcome::interrupted());
     }
-    intent::carry_out(&changes, &context.spool, &shown.to_string())
+    context
+        .carry_out(&changes, &shown.to_string())
         .map_err(|source| format!("the change could not be written and was taken back: {source}"))?;
     Ok(outcome::succeeded(&shown))
 }

@@ -12,7 +12,7 @@ use super::replace::Replacement;
 use super::text;
 use crate::tools::charset::{self, Format};
 use crate::tools::intent::Change;
-use crate::tools::{ToolContext, open, paths, write_file};
+use crate::tools::{Files, ToolContext, paths};
 
 /// Largest file that is patched, in bytes.
 const FILE_BYTES_MAX: usize = 32 << 20;
@@ -135,9 +135,10 @@ impl<'a> Plan<'a> {
     }
 
     fn existing(&mut self, path: &str) -> Result<&mut File, String> {
+        let context = self.context;
         let file = self.file(path)?;
         if file.now.is_none() {
-            let near = open::similar_files(&file.path);
+            let near = context.similar(&file.path);
             let advice =
                 if near.is_empty() { String::new() } else { format!("; similar: {}", near.join(", ")) };
             return Err(format!("`{path}` does not exist{advice}"));
@@ -148,12 +149,11 @@ impl<'a> Plan<'a> {
     /// The file as the operations before this one leave it.
     fn file(&mut self, path: &str) -> Result<&mut File, String> {
         let context = self.context;
-        let resolved = paths::resolve(path, &context.cwd).map_err(|error| error.to_string())?;
-        let target = paths::writable(&resolved, &context.home).map_err(|error| error.to_string())?;
+        let target = context.target(path)?;
         let index = match self.files.iter().position(|file| file.path == target) {
             Some(index) => index,
             None => {
-                let before = write_file::before(&target, &context.home)?;
+                let (target, before) = context.to_change(path)?;
                 self.files.push(File { path: target, now: before.clone(), before, mode_of: None });
                 self.files.len() - 1
             }
@@ -163,7 +163,11 @@ impl<'a> Plan<'a> {
 
     /// Removing the name of a link would remove the file behind it.
     fn not_a_link(&self, path: &str) -> Result<(), String> {
-        let resolved = paths::resolve(path, &self.context.cwd).map_err(|error| error.to_string())?;
+        let resolved = match &self.context.files {
+            Files::Here => paths::resolve(path, &self.context.cwd).map_err(|error| error.to_string())?,
+            // Over there a link is followed, and stays.
+            Files::There(_) => return Ok(()),
+        };
         match resolved.is_symlink() {
             true => Err(format!("`{path}` is a link; it is neither moved nor deleted by a patch")),
             false => Ok(()),

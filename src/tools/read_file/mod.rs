@@ -5,8 +5,9 @@
 
 mod page;
 
-use std::io::Read;
-use std::path::Path;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
 
 use herm_schema::events::{Concurrency, EffectClass, ToolFacts};
 use schemars::JsonSchema;
@@ -15,6 +16,7 @@ use serde_json::{Map, json};
 
 use self::page::{Found, Window};
 use super::charset::Content;
+use super::files::Files;
 use super::open::{self, Refusal};
 use super::{Picture, ToolContext, ToolResult, Typed, outcome, paths};
 use crate::providers::BoxFuture;
@@ -66,44 +68,58 @@ impl Typed for ReadFile {
 }
 
 fn read(arguments: &Arguments, context: &ToolContext) -> ToolResult {
-    let path = match paths::resolve(&arguments.path, &context.cwd) {
-        Ok(path) => path,
-        Err(error) => return outcome::failed(error),
-    };
-    let (mut file, metadata) = match open::open(&path, &context.home) {
+    let (path, mut file, bytes) = match opened(arguments, context) {
         Ok(opened) => opened,
-        Err(refusal) => return refused(&refusal, &path),
+        Err(refused) => return refused,
     };
     match page::read(&mut file, window(arguments), &context.cancel) {
-        Ok(Found::Text(page)) => outcome::succeeded(&page.shown(metadata.len())),
-        Ok(Found::NotText(Content::Image(kind))) => match picture(&path, kind, context) {
-            Ok(picture) => shown(picture, kind, metadata.len()),
-            Err(why) => not_text(&path, Content::Image(kind), metadata.len(), &why),
+        Ok(Found::Text(page)) => outcome::succeeded(&page.shown(bytes)),
+        Ok(Found::NotText(Content::Image(kind))) => match picture(&path, kind, file, bytes) {
+            Ok(picture) => shown(picture, kind, bytes),
+            Err(why) => not_text(&path, Content::Image(kind), bytes, &why),
         },
-        Ok(Found::NotText(content)) => not_text(&path, content, metadata.len(), ""),
+        Ok(Found::NotText(content)) => not_text(&path, content, bytes, ""),
         Ok(Found::Cancelled) => outcome::interrupted(),
         Err(source) => outcome::failed(format!("cannot read `{}`: {source}", path.display())),
     }
 }
 
-fn refused(refusal: &Refusal, path: &Path) -> ToolResult {
-    let mut more = Map::new();
-    if matches!(refusal, Refusal::Missing { .. }) {
-        more.insert("similar_files".into(), json!(open::similar_files(path)));
-    }
-    outcome::failed_with(refusal, more)
+/// The file, wherever it is, and its size in bytes.
+fn opened(arguments: &Arguments, context: &ToolContext) -> Result<(PathBuf, File, u64), ToolResult> {
+    let found = match &context.files {
+        Files::Here => {
+            let path = paths::resolve(&arguments.path, &context.cwd).map_err(outcome::failed)?;
+            match open::open(&path, &context.home) {
+                Ok((file, metadata)) => return Ok((path, file, metadata.len())),
+                Err(Refusal::Missing { .. }) => (path, None),
+                Err(refusal) => return Err(outcome::failed(refusal)),
+            }
+        }
+        Files::There(there) => {
+            let path = there.path(&arguments.path).map_err(outcome::failed)?;
+            let copy = there.copy(&path).map_err(outcome::failed)?;
+            (path, copy)
+        }
+    };
+    let (path, Some((file, bytes))) = found else {
+        let mut more = Map::new();
+        more.insert("similar_files".into(), json!(context.similar(&found.0)));
+        let refusal = Refusal::Missing { path: found.0.display().to_string() };
+        return Err(outcome::failed_with(refusal, more));
+    };
+    Ok((path, file, bytes))
 }
 
 /// The picture itself, where models take its kind.
-fn picture(path: &Path, kind: &str, context: &ToolContext) -> Result<Picture, String> {
+fn picture(path: &Path, kind: &str, mut file: File, size: u64) -> Result<Picture, String> {
     if !PICTURE_KINDS.contains(&kind) {
         return Err("models are not shown this kind".to_owned());
     }
-    let (file, metadata) = open::open(path, &context.home).map_err(|refusal| refusal.to_string())?;
-    if metadata.len() > PICTURE_BYTES_MAX {
-        return Err(format!("it has {} bytes, and at most {PICTURE_BYTES_MAX} are shown", metadata.len()));
+    if size > PICTURE_BYTES_MAX {
+        return Err(format!("it has {size} bytes, and at most {PICTURE_BYTES_MAX} are shown"));
     }
     let mut bytes = Vec::new();
+    file.seek(SeekFrom::Start(0)).map_err(|error| format!("it cannot be read: {error}"))?;
     let read = file.take(PICTURE_BYTES_MAX).read_to_end(&mut bytes);
     read.map_err(|error| format!("it cannot be read: {error}"))?;
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();

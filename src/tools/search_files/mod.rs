@@ -14,7 +14,7 @@ use herm_schema::events::{Concurrency, EffectClass, ToolFacts};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{ToolContext, ToolResult, Typed, outcome};
+use super::{Files, There, ToolContext, ToolResult, Typed, outcome};
 use crate::providers::BoxFuture;
 
 /// Results of a call where no number is asked for.
@@ -121,8 +121,23 @@ impl Typed for SearchFiles {
 
     fn call<'a>(&'a self, args: Arguments, context: &'a ToolContext) -> BoxFuture<'a, ToolResult> {
         let context = context.clone();
-        Box::pin(outcome::blocking(move || search(&args, &context)))
+        Box::pin(outcome::blocking(move || match &context.files {
+            Files::Here => search(&args, &context),
+            Files::There(there) => search_there(args, &context, there),
+        }))
     }
+}
+
+/// Searches a copy of what is over there; paths are shown from where the search begins.
+fn search_there(arguments: Arguments, context: &ToolContext, there: &There) -> ToolResult {
+    let fetched = there.path(arguments.path.as_deref().unwrap_or(".")).and_then(|path| there.fetched(&path));
+    let (folder, copy) = match fetched {
+        Ok(fetched) => fetched,
+        Err(why) => return outcome::failed(why),
+    };
+    let arguments = Arguments { path: Some(copy.display().to_string()), ..arguments };
+    let (cwd, files) = (folder.path().to_owned(), Files::Here);
+    search(&arguments, &ToolContext { cwd, files, ..context.clone() })
 }
 
 fn search(arguments: &Arguments, context: &ToolContext) -> ToolResult {

@@ -42,6 +42,7 @@ impl Bench {
             session: SessionId::opened(Micros(0), [0; 10]),
             call: CallRef { message: StreamPos(1), index: 0 },
             cwd: folder.path().canonicalize().unwrap(),
+            files: Default::default(),
             opened_in: folder.path().canonicalize().unwrap(),
             spool: folder.path().join("spool"),
             home: folder.path().join("home"),
