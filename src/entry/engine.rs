@@ -371,13 +371,13 @@ impl Services for Surroundings {
     }
 }
 
-/// What a new conversation in a terminal opens with.
-pub fn opened(cwd: &Path) -> SessionOpened {
+/// What a new conversation in a terminal opens with; its command lines run where `loaded` says, for good.
+pub fn opened(loaded: &Loaded, cwd: &Path) -> SessionOpened {
     SessionOpened {
         profile: PROFILE.to_owned(),
         chat: super::chat::terminal_chat(),
         cwd: cwd.to_string_lossy().into_owned(),
-        environment: "local".to_owned(),
+        environment: loaded.config.terminal.environments.backend.name().to_owned(),
         herm_version: env!("CARGO_PKG_VERSION").to_owned(),
     }
 }

@@ -153,6 +153,9 @@ fn a_conversation_runs_over_there() {
     assert!(run.out.contains(&format!("{}/w", sshd.home().display())), "{run:?}");
     files_are_those_of_the_environment(&stage, &variables);
     assert_eq!(std::fs::read_to_string(sshd.home().join("w ü/deep/notes.txt")).unwrap(), "alpha\ngamma\n");
+    let run = stage.run(&["chat", "--provider", "offline", "--continue", "-q", "run: pwd"]);
+    assert!(run.exit != 0 && run.err.contains("run in `ssh`, and `local` is configured"), "{run:?}");
+    assert!(run.err.contains("HERM_TERMINAL_BACKEND=ssh herm chat --resume"), "{run:?}");
 }
 
 #[test]

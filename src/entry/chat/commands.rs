@@ -114,7 +114,7 @@ impl Talk<'_> {
             view.show(&Happening::Notice(error.to_string()))?;
         }
         let cwd = state.opened.map(|opened| opened.cwd).unwrap_or_default();
-        let opened = engine::opened(std::path::Path::new(&cwd));
+        let opened = engine::opened(self.loaded, std::path::Path::new(&cwd));
         self.handle = self.engine.sessions.open(opened, self.engine.policy.clone()).await?;
         self.news = Telling::begin(&self.engine.processes, &self.handle, &self.loaded.redactor);
         view.show(&Happening::Notice(format!("session {}", self.handle.id())))?;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use herm_schema::SessionId;
 use herm_schema::events::{ChatRef, MessageReceived, Scene, Sender};
+use herm_schema::{Event, SessionId, StreamPos};
 
 use super::link::Link;
 use super::surroundings::{Surroundings, is_conversation};
@@ -127,12 +127,28 @@ async fn session(engine: &Engine, prepared: &Prepared) -> Result<SessionHandle, 
         Resume::This(id) => Some(id),
     };
     match found {
-        Some(id) => take_up(engine, id).await,
-        None => Ok(engine.sessions.open(engine::opened(&prepared.cwd), engine.policy.clone()).await?),
+        Some(id) => take_up(engine, prepared, id).await,
+        None => Ok(engine
+            .sessions
+            .open(engine::opened(&prepared.loaded, &prepared.cwd), engine.policy.clone())
+            .await?),
     }
 }
 
-async fn take_up(engine: &Engine, id: SessionId) -> Result<SessionHandle, Failure> {
+/// A session goes on where it began: what its earlier command lines wrote is nowhere else.
+async fn take_up(engine: &Engine, prepared: &Prepared, id: SessionId) -> Result<SessionHandle, Failure> {
+    let first = engine.log.read_stream(id.stream(), StreamPos(0)).next().transpose()?;
+    let began = match first.map(|recorded| recorded.event) {
+        Some(Event::SessionOpened(opened)) => opened.environment,
+        _ => String::new(),
+    };
+    let now = prepared.loaded.config.terminal.environments.backend.name();
+    if !began.is_empty() && began != now {
+        let message =
+            format!("the command lines of session {id} run in `{began}`, and `{now}` is configured");
+        let hint = format!("HERM_TERMINAL_BACKEND={began} herm chat --resume {id}");
+        return Err(Failure::message(Exit::Config, message).hint(hint));
+    }
     Ok(engine.sessions.resume(id, Some(engine.policy.clone())).await?)
 }
 

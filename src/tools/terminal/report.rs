@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::meaning::meaning;
 use crate::environments::{Ending, Excerpt, Outcome, Sandboxed, Window, excerpt};
+use crate::tools::sanitize::sanitize;
 use crate::tools::{OutputLimits, ToolResult};
 
 /// The result object, `{"output":"ok\n","exit_code":0,"error":null}` for most.
@@ -41,7 +42,7 @@ pub fn refused(reason: &str) -> ToolResult {
     let report = Report {
         output: "",
         exit_code: -1,
-        error: Some(reason.into()),
+        error: Some(sanitize(reason)),
         exit_code_meaning: None,
         notice: None,
         sandbox: None,

@@ -159,7 +159,7 @@ async fn it_runs_where_it_is_told_to() {
     let (result, shown) = bench.run(pwd(json!("gone"))).await;
     assert_eq!(result.status, ToolStatus::Failed);
     let message = format!("working directory `{}` does not exist", cwd.join("gone").display());
-    assert_eq!(shown, json!({"output": "", "exit_code": -1, "error": message}));
+    assert_eq!(shown, json!({"output": "", "exit_code": -1, "error": format!("[TOOL_ERROR] {message}")}));
 }
 
 #[tokio::test]
