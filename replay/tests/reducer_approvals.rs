@@ -283,3 +283,23 @@ fn a_background_process_is_known_until_it_has_ended() {
     assert_eq!(session.ask(Command::Record(Fact::ProcessEnded(ended))), Err(Rejection::Stale));
     assert!(session.state.processes.is_empty());
 }
+
+#[test]
+fn a_question_of_a_program_leaves_its_call_running_and_ends_with_it() {
+    let (mut session, call) = calling();
+    let arguments = JsonText("{}".into());
+    session.ask(Command::CallPrepared { call, verdict: Prepared::Run { arguments } }).unwrap();
+    let [intent] = session.running()[..] else { panic!() };
+    let aside = || Command::AskAside { call, question: question() };
+    session.ask(aside()).unwrap();
+    assert_eq!(session.running(), [intent], "it goes on running");
+    let request = session.state.asides[0].request;
+    session.ask(answered(request, Decision::Allowed { scope: GrantScope::Session })).unwrap();
+    assert!(session.state.asides.is_empty() && session.state.grants.len() == 1);
+    assert_eq!(session.ask(answered(request, ONCE)), Err(Rejection::Stale));
+    session.ask(aside()).unwrap();
+    session.finish(intent, "done");
+    assert!(session.state.asides.is_empty() && session.state.parked.is_empty());
+    assert_eq!(session.ask(aside()), Err(Rejection::Stale));
+    assert_eq!(session.refolded(), session.state);
+}

@@ -1,17 +1,17 @@
 //! A tool call of a program that the model wrote: the same look, the same rules, the same record as for
-//! a call of the model's own. Only a question to a person is not asked from inside a program, whose time
-//! runs: it is told to leave that call to the model.
+//! a call of the model's own. A question to a person is asked while the program's time runs.
 
-use herm_replay::reducer::command::{Fact, Prepared};
-use herm_replay::reducer::state::CallStatus;
+use herm_replay::reducer::command::{Fact, Prepared, Question};
+use herm_replay::reducer::state::{Asked, CallStatus};
 use herm_replay::reducer::{Command, canonical};
-use herm_schema::events::{ProgramCallFinished, ProgramCallStarted, ToolCall};
+use herm_schema::events::{Decision, ProgramCallFinished, ProgramCallStarted, ToolCall};
 use herm_schema::{JsonText, Text};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::{Run, checkpoint, prepare_call};
+use super::{Answer, Run, checkpoint, prepare_call};
 use crate::hooks::{self, Caller};
+use crate::runtime::ApprovalQuestion;
 use crate::tools::{ProgramCall, ToolContext, ToolResult, failed};
 
 /// What a program may call: what the model could do with its own calls, and nothing that talks to people.
@@ -98,27 +98,67 @@ async fn prepared(
     if !of_program {
         return Err("the program has been stopped".to_owned());
     }
-    let nth = asked.nth;
+    let (nth, name) = (asked.nth, asked.name);
     let asked = ToolCall {
         id: String::new(),
         name: asked.name.to_owned(),
         arguments: JsonText(asked.arguments.to_owned()),
     };
-    let sight = prepare_call::Sight::of(context.call, asked, false, &state, nth);
-    let looked = prepare_call::look(&sight, run).await.map_err(|error| error.to_string())?;
-    match unjudged(looked) {
+    let sight = |approved| prepare_call::Sight::of(context.call, asked.clone(), approved, &state, nth);
+    let look = async |approved| {
+        prepare_call::look(&sight(approved), run).await.map(unjudged).map_err(|error| error.to_string())
+    };
+    let looked = match look(false).await? {
+        Prepared::Ask(question) => {
+            allowed(run, context, name, question).await?;
+            look(true).await?
+        }
+        looked => looked,
+    };
+    match looked {
         Prepared::Run { arguments } => {
             let value: Value = serde_json::from_str(&arguments.0).map_err(|error| error.to_string())?;
             Ok((canonical::to_string(&value), value))
         }
-        Prepared::Ask(question) | Prepared::Refuse(question) => Err(format!(
-            "this needs the user's yes ({}); a program cannot ask for it: make this call yourself",
-            question.reason
-        )),
+        Prepared::Ask(question) | Prepared::Refuse(question) => {
+            Err(format!("this needs the user's yes ({}), and nobody is there to ask", question.reason))
+        }
         Prepared::Block { shown, .. } => Err(shown),
         Prepared::Veto { why } => Err(format!("a hook forbids it: {why}")),
         Prepared::Invalid { shown } => Err(herm_replay::reducer::notices::why_skipped(&shown)),
         Prepared::Judged { .. } => Err("it could not be judged".to_owned()),
+    }
+}
+
+/// Asks a person, while the time of the program runs; it goes on without a yes that does not come.
+async fn allowed(run: &Run, context: &ToolContext, tool: &str, question: Question) -> Result<(), String> {
+    let failed = |error: crate::runtime::Error| error.to_string();
+    let Question { subject, reason, pattern, target, .. } = question.clone();
+    let asked = Command::AskAside { call: context.call, question };
+    let recorded = run.recorder.record(asked).await.map_err(failed)?;
+    let request =
+        recorded.first().map(|recorded| recorded.envelope.stream_pos).ok_or("nothing was recorded")?;
+    let asked = Asked { tool: tool.to_owned(), subject, reason, pattern, target };
+    let question = ApprovalQuestion::of(run.session, request, asked);
+    let answer = tokio::select! {
+        biased;
+        () = run.cancel.cancelled() => return Err("the program has been stopped".to_owned()),
+        answer = run.ports.people.approve(&question) => answer,
+    };
+    let Answer { decision, by, answerer } = answer;
+    if let Decision::Allowed { scope } = decision
+        && let Some(granted) = question.granted(scope)
+    {
+        run.ports.grants.grant(granted, run.ports.clock.now()).await.map_err(|error| error.to_string())?;
+    }
+    run.recorder
+        .record(Command::ApprovalAnswered { request, decision, by, answerer })
+        .await
+        .map_err(failed)?;
+    match decision {
+        Decision::Allowed { .. } => Ok(()),
+        Decision::Denied => Err("the user refused this call".to_owned()),
+        Decision::Expired => Err("nobody has answered whether this may run".to_owned()),
     }
 }
 

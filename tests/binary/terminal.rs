@@ -166,6 +166,30 @@ fn a_model_that_finds_a_call_safe_spares_the_person_the_question() {
 }
 
 #[test]
+fn a_program_asks_like_the_model_itself() {
+    let stage = Stage::new();
+    let code = "from herm_tools import terminal\nfor name in ('one', 'two'):\n    try:\n        \
+                terminal(command='rm -rf none; touch ' + name)\n    except Exception as error:\n        print(error)\n";
+    let server = ModelServer::start([
+        Reply::call("execute_code", &json!({"code": code})),
+        Reply::text("The program has ended."),
+    ]);
+    let Some(screen) = Screen::open(&stage, &server.base_url(), &[], &[]) else { return };
+    screen.type_line("run it");
+    screen.wait_for("It runs a program that the model wrote.");
+    screen.type_line("o");
+    screen.wait_for("      rm -rf none; touch one");
+    screen.type_line("o");
+    screen.wait_for("      rm -rf none; touch two");
+    screen.type_line("d");
+    screen.wait_for("The program has ended.");
+    assert!(stage.path("one").exists() && !stage.path("two").exists());
+    assert!(server.requests()[1].body.contains("the user refused this call"));
+    screen.leave();
+    server.verify();
+}
+
+#[test]
 fn a_question_that_nobody_answered_waits_and_a_later_yes_runs_the_call() {
     let stage = Stage::new();
     let server = ModelServer::start([

@@ -162,6 +162,11 @@ fn commands(state: &SessionState, append: &[Recorded]) -> Vec<Command> {
         }),
         Event::CompressionFinished(e) => compressed(state, Ok(compression(e))),
         Event::CompressionFailed(e) => compression_failed(state, e),
+        Event::ApprovalRequested(e)
+            if matches!(state.call(e.call).map(|call| &call.status), Some(CallStatus::Started { .. })) =>
+        {
+            vec![Command::AskAside { call: e.call, question: question(e) }]
+        }
         Event::ToolCallStarted(ToolCallStarted { call, .. })
         | Event::ApprovalJudged(ApprovalJudged { call, .. })
         | Event::ApprovalRequested(ApprovalRequested { call, .. })
@@ -243,19 +248,10 @@ fn looked_at(append: &[Recorded]) -> Option<Prepared> {
             then: Box::new(looked_at(rest)?),
         },
         Event::ToolCallStarted(e) => Prepared::Run { arguments: e.arguments.clone() },
-        Event::ApprovalRequested(e) => {
-            let question = Question {
-                subject: e.subject.clone(),
-                reason: e.reason.clone(),
-                rule: e.rule.clone(),
-                pattern: e.pattern.clone(),
-                target: e.target.clone(),
-            };
-            match rest.is_empty() {
-                true => Prepared::Ask(question),
-                false => Prepared::Refuse(question),
-            }
-        }
+        Event::ApprovalRequested(e) => match rest.is_empty() {
+            true => Prepared::Ask(question(e)),
+            false => Prepared::Refuse(question(e)),
+        },
         Event::CommandBlocked(e) => {
             let shown = rest.iter().find_map(|recorded| match &recorded.event {
                 Event::ToolCallSkipped(e) => Some(notices::why_skipped(&e.shown)),
@@ -270,6 +266,16 @@ fn looked_at(append: &[Recorded]) -> Option<Prepared> {
         Event::ToolCallSkipped(e) => Prepared::Invalid { shown: e.shown.clone() },
         _ => return None,
     })
+}
+
+fn question(asked: &ApprovalRequested) -> Question {
+    Question {
+        subject: asked.subject.clone(),
+        reason: asked.reason.clone(),
+        rule: asked.rule.clone(),
+        pattern: asked.pattern.clone(),
+        target: asked.target.clone(),
+    }
 }
 
 /// The command with the intent that is open; without one, an intent that nothing has.
@@ -403,6 +409,7 @@ fn command_name(command: &Command) -> &'static str {
         Command::ModelFailed { .. } => "ModelFailed",
         Command::Compressed { .. } => "Compressed",
         Command::CallPrepared { .. } => "CallPrepared",
+        Command::AskAside { .. } => "AskAside",
         Command::ApprovalAnswered { .. } => "ApprovalAnswered",
         Command::ToolFinished { .. } => "ToolFinished",
         Command::ToolInDoubt { .. } => "ToolInDoubt",

@@ -1,7 +1,7 @@
 //! Open work: what a restart must pick up. Sessions with an unfinished turn, questions without an
 //! answer, answers that have not arrived, messages that wait for a turn.
 
-use herm_schema::events::{ApprovalDecided, Decision, DeliveryKind};
+use herm_schema::events::{ApprovalDecided, Decision, DeliveryKind, SkipReason};
 use herm_schema::{CallRef, Event, Micros, Position, Recorded, SessionId, StreamPos, TurnId};
 use serde::{Deserialize, Serialize};
 
@@ -91,6 +91,7 @@ fn matters(event: &Event) -> bool {
             | Event::TurnEnded(_)
             | Event::ApprovalRequested(_)
             | Event::ApprovalDecided(_)
+            | Event::ToolCallSkipped(_)
             | Event::DeliveryPlanned(_)
             | Event::DeliveryConfirmed(_)
             | Event::DeliveryFailed(_)
@@ -130,6 +131,10 @@ fn take_in(work: &mut OpenWork, recorded: &Recorded) {
             parked: false,
         }),
         Event::ApprovalDecided(decided) => answered(work, envelope.stream_pos, decided),
+        Event::ToolCallSkipped(skipped) => {
+            let parked = work.approvals.iter_mut().filter(|open| open.call == skipped.call);
+            parked.for_each(|open| open.parked = skipped.reason == SkipReason::Parked);
+        }
         Event::DeliveryPlanned(planned) => work.deliveries.push(OpenDelivery {
             delivery: envelope.stream_pos,
             kind: planned.kind,
@@ -156,10 +161,8 @@ fn answered(work: &mut OpenWork, at: StreamPos, decided: &ApprovalDecided) {
     let Some(index) = work.approvals.iter().position(|open| open.request == decided.request) else {
         return;
     };
+    // Parked only if its call was left out; a program goes on without its answer.
     if decided.decision == Decision::Expired {
-        if let Some(open) = work.approvals.get_mut(index) {
-            open.parked = true;
-        }
         return;
     }
     let late = work.approvals.remove(index).parked;

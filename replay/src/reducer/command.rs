@@ -73,6 +73,11 @@ pub enum Command {
         call: CallRef,
         verdict: Prepared,
     },
+    /// A program that runs as a call wants to do what a person is to be asked about.
+    AskAside {
+        call: CallRef,
+        question: Question,
+    },
     ApprovalAnswered {
         request: StreamPos,
         decision: Decision,

@@ -34,6 +34,8 @@ pub struct SessionState {
     pub grants: Vec<Grant>,
     /// Calls that nobody has answered for, oldest first, at most [`PARKED_MAX`].
     pub parked: Vec<Parked>,
+    /// Questions of programs that run as calls; gone with their call.
+    pub asides: Vec<Aside>,
     /// Command lines that run in the background.
     pub processes: Vec<Process>,
     pub context: ContextState,
@@ -118,6 +120,14 @@ pub struct Parked {
     pub request: StreamPos,
     pub call: CallRef,
     pub asked: ToolCall,
+    pub question: Asked,
+}
+
+/// A question of a program, which waits for the answer itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Aside {
+    pub request: StreamPos,
+    pub call: CallRef,
     pub question: Asked,
 }
 

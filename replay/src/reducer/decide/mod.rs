@@ -52,6 +52,7 @@ pub fn decide(state: &SessionState, command: Command, stamp: Stamp) -> Result<Ve
         Command::ModelFailed { intent, failure } => model::failed(state, intent, failure, &stamp),
         Command::Compressed { intent, result } => advance::compressed(state, intent, result),
         Command::CallPrepared { call, verdict } => tool::prepared(state, call, verdict),
+        Command::AskAside { call, question } => tool::ask_aside(state, call, question),
         Command::ApprovalAnswered { request, decision, by, answerer } => {
             tool::approval(state, tool::Answer { request, decision, by, answerer })
         }

@@ -71,6 +71,15 @@ fn asked(call: CallRef, tool: String, question: Question) -> ApprovalRequested {
     ApprovalRequested { call, tool, subject, reason, rule, pattern, target }
 }
 
+/// A question of a program: its call runs, and goes on running.
+pub fn ask_aside(state: &SessionState, call: CallRef, question: Question) -> Result<Vec<Event>, Rejection> {
+    let entry = state.call(call).ok_or(Rejection::Stale)?;
+    match entry.status {
+        CallStatus::Started { .. } => Ok(vec![asked(call, entry.asked.name.clone(), question).into()]),
+        _ => Err(Rejection::Stale),
+    }
+}
+
 /// An open question is answered, or one that nobody answered while its turn waited. Silence is not a
 /// yes and not a refusal: the call is parked, and its question stays open.
 pub fn approval(state: &SessionState, answer: Answer) -> Result<Vec<Event>, Rejection> {
@@ -83,6 +92,10 @@ pub fn approval(state: &SessionState, answer: Answer) -> Result<Vec<Event>, Reje
     let open = calls(state)
         .iter()
         .find(|call| matches!(call.status, CallStatus::Asked { request: asked, .. } if asked == request));
+    if let Some(aside) = state.asides.iter().find(|aside| aside.request == request) {
+        let call = aside.call;
+        return Ok(vec![ApprovalDecided { call, request, decision, by, answerer }.into()]);
+    }
     let Some(call) = open.map(|call| call.call) else {
         return parked(state, Answer { request, decision, by, answerer });
     };

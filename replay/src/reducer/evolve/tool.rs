@@ -16,18 +16,22 @@ fn call_mut(state: &mut SessionState, call: CallRef) -> Option<&mut CallState> {
 }
 
 pub fn asked(state: &mut SessionState, at: Placed, event: &ApprovalRequested) {
-    if let Some(call) = call_mut(state, event.call) {
-        call.status = CallStatus::Asked {
-            request: at.pos,
-            position: at.position,
-            question: Asked {
-                tool: event.tool.clone(),
-                subject: event.subject.clone(),
-                reason: event.reason.clone(),
-                pattern: event.pattern.clone(),
-                target: event.target.clone(),
-            },
-        };
+    let question = Asked {
+        tool: event.tool.clone(),
+        subject: event.subject.clone(),
+        reason: event.reason.clone(),
+        pattern: event.pattern.clone(),
+        target: event.target.clone(),
+    };
+    match call_mut(state, event.call) {
+        Some(CallState { status: CallStatus::Started { .. }, call, .. }) => {
+            let call = *call;
+            state.asides.push(Aside { request: at.pos, call, question });
+        }
+        Some(call) => {
+            call.status = CallStatus::Asked { request: at.pos, position: at.position, question };
+        }
+        None => {}
     }
 }
 
@@ -43,6 +47,13 @@ pub fn process_started(state: &mut SessionState, event: &ProcessStarted) {
 /// A yes lets the call be looked at again, and may cover others; silence parks it. What a no or
 /// silence means for the model is said by the `ToolCallSkipped` that follows.
 pub fn decided(state: &mut SessionState, at: Placed, event: &ApprovalDecided) {
+    if let Some(index) = state.asides.iter().position(|aside| aside.request == event.request) {
+        let Aside { question, .. } = state.asides.remove(index);
+        if let Decision::Allowed { scope } = event.decision {
+            grant(state, scope, question);
+        }
+        return;
+    }
     let Some(call) = call_mut(state, event.call).filter(|call| call.asked_at(event.request)) else {
         return decided_late(state, at, event);
     };
@@ -176,6 +187,10 @@ fn end(state: &mut SessionState, at: Placed, call: CallRef, shown: Shown) {
         return;
     };
     entry.status = CallStatus::Done;
+    state.asides.retain(|aside| aside.call != call);
+    let Some(entry) = call_mut(state, call) else {
+        return;
+    };
     let asked = entry.asked.clone();
     let Shown { text: shown, images, notes } = shown;
     if let Some(Phase::Tools(Batch { late: true, .. })) = state.turn.as_ref().map(|turn| &turn.phase) {
