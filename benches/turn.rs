@@ -22,8 +22,9 @@ use std::time::{Duration, Instant};
 use herm::approval::Verdict;
 use herm::config::Redactor;
 use herm::context::{Plain, Prompt};
+use herm::delivery::{Format, Outlet, Parcel, Way};
 use herm::entry::engine::fold;
-use herm::platforms::{Capabilities, Outgoing, Platform, SendFailure};
+use herm::platforms::SendFailure;
 use herm::providers::dialects::Dialect;
 use herm::providers::dialects::chat_completions::ChatCompletions;
 use herm::providers::http::HttpProvider;
@@ -34,7 +35,7 @@ use herm::tools::{OutputLimits, Services, definitions, table as tools};
 use herm_replay::log::segments::Options;
 use herm_replay::log::{Log, SegmentLog};
 use herm_replay::reducer::SessionState;
-use herm_schema::events::ModelChoice;
+use herm_schema::events::{ChatRef, ModelChoice};
 use herm_schema::{SessionId, StreamId, StreamKind};
 use support::sessions::{message, model, opened, policy};
 use support::{cpu, micros, row, size, table};
@@ -189,7 +190,7 @@ fn ports(home: &Path, base_url: &str) -> Ports {
         hooks: Arc::default(),
         prompt: Arc::new(Prompt { soul: home.join("SOUL.md") }),
         engine: Arc::new(Plain),
-        platform: Arc::new(Ear),
+        outlet: Arc::new(Ear),
         redact: Arc::new(move |text| redactor.redact(text).into_owned()),
         load: Arc::new(move |id| fold(&*loaded, id)),
         watch: Arc::new(()),
@@ -224,12 +225,12 @@ impl Services for Nothing {
 /// A platform that takes everything.
 struct Ear;
 
-impl Platform for Ear {
-    fn capabilities(&self) -> Capabilities {
-        Capabilities { name: "bench", keyed: true, message_chars_max: None }
+impl Outlet for Ear {
+    fn way(&self, _: &ChatRef) -> Way {
+        Way { format: Format::SOURCE, keyed: true }
     }
 
-    fn send<'a>(&'a self, _: &'a Outgoing) -> BoxFuture<'a, Result<Option<String>, SendFailure>> {
+    fn send<'a>(&'a self, _: &'a Parcel) -> BoxFuture<'a, Result<Option<String>, SendFailure>> {
         Box::pin(async { Ok(None) })
     }
 }

@@ -5,15 +5,15 @@ use herm_replay::reducer::{Command, SessionState};
 use herm_schema::StreamPos;
 
 use super::{Outcome, Run, Task};
-use crate::platforms::Outgoing;
+use crate::delivery::Parcel;
 
 pub fn run(intent: StreamPos, delivery: StreamPos, chunk: u16, state: &SessionState, run: Run) -> Task {
-    let outgoing = state.deliveries.get(&delivery).and_then(|planned| {
+    let parcel = state.deliveries.get(&delivery).and_then(|planned| {
         let part = planned.chunks.get(usize::from(chunk))?;
         let ChunkStatus::Attempted { possible_repeat, .. } = part.status else {
             return None;
         };
-        Some(Outgoing {
+        Some(Parcel {
             target: planned.target.clone(),
             text: (run.ports.redact)(&part.text),
             key: format!("{}-{delivery}-{chunk}", run.session),
@@ -21,10 +21,10 @@ pub fn run(intent: StreamPos, delivery: StreamPos, chunk: u16, state: &SessionSt
         })
     });
     Box::pin(async move {
-        let Some(outgoing) = outgoing else {
+        let Some(parcel) = parcel else {
             return Outcome::Cancelled;
         };
-        let command = match run.ports.platform.send(&outgoing).await {
+        let command = match run.ports.outlet.send(&parcel).await {
             Ok(platform_message_id) => Command::Delivered { intent, platform_message_id },
             Err(failure) => {
                 let now = run.ports.clock.now();

@@ -31,7 +31,7 @@ use herm_replay::reducer::{Command, Effect, SessionState};
 use herm_schema::SessionId;
 use tokio_util::sync::CancellationToken;
 
-use crate::delivery::plan;
+use crate::delivery::{Way, plan};
 use crate::runtime::{Ports, Recorder};
 
 /// What an effect came to.
@@ -106,11 +106,14 @@ pub fn run(effect: Effect, state: &SessionState, run: Run) -> Task {
         Effect::RunTool { intent, call, .. } => run_tool::run(*intent, *call, state, run),
         Effect::Title => title::run(state, run),
         Effect::PlanDelivery { text, .. } => {
-            let text = text.clone();
+            let (text, target) = (text.clone(), state.opened.as_ref().map(|opened| opened.chat.clone()));
             Box::pin(async move {
-                let capabilities = run.ports.platform.capabilities();
-                let chunks = plan::chunks(&text, capabilities.message_chars_max);
-                Outcome::Command(Command::DeliveryPrepared { chunks, keyed: capabilities.keyed })
+                let Some(target) = target else {
+                    return Outcome::Cancelled;
+                };
+                let Way { format, keyed } = run.ports.outlet.way(&target);
+                let chunks = plan::chunks(&text, format.limit.map(|limit| limit.max));
+                Outcome::Command(Command::DeliveryPrepared { chunks, keyed })
             })
         }
         Effect::Deliver { intent, delivery, chunk, .. } => {

@@ -18,10 +18,10 @@ use crate::approval::{self, Asked, Mode, Outcome, Rules, Verdict};
 use crate::checkpoints::Checkpoints;
 use crate::config::{Home, Loaded, Redactor, Secret};
 use crate::context::{Plain, Prompt};
+use crate::delivery::Outlet;
 use crate::effects::profile_stream;
 use crate::environments::{Environment, Environments, VariablePolicy};
 use crate::hooks::Hooks;
-use crate::platforms::Platform;
 use crate::providers::catalog::Catalogue;
 use crate::providers::credentials::Store;
 use crate::providers::resolve::{CUSTOM_KEY_VARIABLE, Resolved, Sources, Wanted, resolve_at};
@@ -39,7 +39,7 @@ const SUDO_PASSWORD_VARIABLE: &str = "SUDO_PASSWORD";
 /// What the people of a conversation are, to the runtime.
 pub struct Front {
     pub people: Arc<dyn People>,
-    pub platform: Arc<dyn Platform>,
+    pub outlet: Arc<dyn Outlet>,
     pub watch: Arc<dyn Watch>,
     pub ask: Arc<dyn Clarify>,
 }
@@ -222,7 +222,7 @@ fn ports(
         hooks: Arc::new(hooks),
         prompt: Arc::new(Prompt { soul: config.soul_file(&loaded.home) }),
         engine: Arc::new(Plain),
-        platform: front.platform,
+        outlet: front.outlet,
         redact: Arc::new(move |text| redactor.redact(text).into_owned()),
         load: Arc::new(move |id| {
             // A projection is a convenience; the log is the truth.

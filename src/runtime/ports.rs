@@ -16,9 +16,9 @@ use super::{Clock, Grants};
 use crate::approval::Verdict;
 use crate::checkpoints::Checkpoints;
 use crate::context::ContextEngine;
+use crate::delivery::Outlet;
 use crate::effects::{Answer, AuxiliaryModel};
 use crate::hooks::Hooks;
-use crate::platforms::Platform;
 use crate::providers::{BoxFuture, Deadlines, Delta, Provider};
 use crate::tools::{OutputLimits, Services, Tools};
 
@@ -43,7 +43,7 @@ pub struct Ports {
     pub hooks: Arc<Hooks>,
     pub prompt: Arc<dyn PromptSource>,
     pub engine: Arc<dyn ContextEngine>,
-    pub platform: Arc<dyn Platform>,
+    pub outlet: Arc<dyn Outlet>,
     pub redact: Redact,
     pub load: Loader,
     pub watch: Arc<dyn Watch>,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use herm::approval::Verdict;
 use herm::context::ContextEngine;
-use herm::platforms::Platform;
+use herm::delivery::{Outlet, Parcel, Way};
 use herm::providers::{Answer, BoxFuture, CallContext, LoadedRequest, Provider};
 use herm::runtime::{Clock, Error, Ports, SessionHandle, Sessions, TokioClock, Watch};
 use herm_replay::log::{self, Acknowledge, Append, Head, Log, MemoryLog, Records, Tail};
@@ -219,19 +219,19 @@ async fn a_platform_that_always_panics_is_given_up() {
 #[tokio::test(start_paused = true)]
 async fn a_platform_that_cannot_even_say_what_it_takes_ends_the_turn() {
     struct Panicking;
-    impl Platform for Panicking {
-        fn capabilities(&self) -> herm::platforms::Capabilities {
-            panic!("the capabilities panics")
+    impl Outlet for Panicking {
+        fn way(&self, _: &herm_schema::events::ChatRef) -> Way {
+            panic!("the way panics")
         }
         fn send<'a>(
             &'a self,
-            _: &'a herm::platforms::Outgoing,
+            _: &'a Parcel,
         ) -> BoxFuture<'a, Result<Option<String>, herm::platforms::SendFailure>> {
             Box::pin(async { Ok(None) })
         }
     }
     let world = World::new(policy(), vec![say("Done.")], Vec::new());
-    let (during, _) = faults(&world, |ports| ports.platform = Arc::new(Panicking)).await;
+    let (during, _) = faults(&world, |ports| ports.outlet = Arc::new(Panicking)).await;
     assert_eq!(during, vec!["plan_delivery"; 8]);
 }
 

@@ -13,9 +13,10 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::view::Happening;
+use crate::delivery::{Format, Outlet, Parcel, Way};
 use crate::effects::Answer;
 use crate::entry::engine::Clarify;
-use crate::platforms::{Capabilities, Outgoing, Platform, SendFailure};
+use crate::platforms::SendFailure;
 use crate::providers::{BoxFuture, Delta};
 use crate::runtime::{ApprovalQuestion, People, Watch};
 
@@ -29,7 +30,7 @@ pub enum Said {
     Happening(Happening),
     /// An answer is to be shown; `sent` is told when it has been.
     Deliver {
-        outgoing: Outgoing,
+        parcel: Parcel,
         reason: ExitReason,
         sent: oneshot::Sender<()>,
     },
@@ -220,12 +221,12 @@ impl Clarify for Link {
     }
 }
 
-impl Platform for Link {
-    fn capabilities(&self) -> Capabilities {
-        Capabilities { name: "cli", keyed: false, message_chars_max: None }
+impl Outlet for Link {
+    fn way(&self, _: &ChatRef) -> Way {
+        Way { format: Format::SOURCE, keyed: false }
     }
 
-    fn send<'a>(&'a self, outgoing: &'a Outgoing) -> BoxFuture<'a, Result<Option<String>, SendFailure>> {
+    fn send<'a>(&'a self, parcel: &'a Parcel) -> BoxFuture<'a, Result<Option<String>, SendFailure>> {
         Box::pin(async move {
             let gone = || SendFailure {
                 class: DeliveryFailure::Unreachable,
@@ -234,7 +235,7 @@ impl Platform for Link {
             };
             let (sent, wait) = oneshot::channel();
             let reason = *self.ending();
-            let deliver = Said::Deliver { outgoing: outgoing.clone(), reason, sent };
+            let deliver = Said::Deliver { parcel: parcel.clone(), reason, sent };
             self.said.send(deliver).await.map_err(|_| gone())?;
             wait.await.map_err(|_| gone())?;
             Ok(None)

@@ -40,8 +40,7 @@ async fn converse(prepared: &Prepared) -> Result<Exit, Failure> {
     let attended = prepared.question.is_none() && is_conversation();
     let (link, heard) = Link::new(attended);
     let link = Arc::new(link);
-    let front =
-        Front { people: link.clone(), platform: link.clone(), watch: link.clone(), ask: link.clone() };
+    let front = Front { people: link.clone(), outlet: link.clone(), watch: link.clone(), ask: link.clone() };
     let mut engine = Engine::start(&prepared.loaded, front).await?;
     // Without a person a process is over before a title would be there; lists show the first words.
     engine.policy.titles &= attended;

@@ -200,11 +200,11 @@ impl<'a> Talk<'a> {
     ) -> Result<Next, Failure> {
         match said {
             Said::Happening(happening) => view.show(&happening)?,
-            Said::Deliver { outgoing, reason, sent } => {
-                if outgoing.possible_repeat {
+            Said::Deliver { parcel, reason, sent } => {
+                if parcel.possible_repeat {
                     view.show(&Happening::Notice("you may have seen this answer before the restart".into()))?;
                 }
-                view.show(&Happening::TurnEnded { text: outgoing.text, reason })?;
+                view.show(&Happening::TurnEnded { text: parcel.text, reason })?;
                 self.spoken = true;
                 let _ = sent.send(());
             }

@@ -125,7 +125,7 @@ impl World {
             hooks: Arc::default(),
             prompt: Arc::new(FixedPrompt),
             engine: Arc::new(Plain),
-            platform: Arc::new(platform),
+            outlet: Arc::new(platform),
             redact: Arc::new(str::to_owned),
             load: loader(log.clone()),
             watch: Arc::new(Patience::default()),

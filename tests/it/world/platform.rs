@@ -3,9 +3,10 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use herm::platforms::{Capabilities, Outgoing, Platform, SendFailure};
+use herm::delivery::{Format, Limit, Markup, Outlet, Parcel, Unit, Way};
+use herm::platforms::SendFailure;
 use herm::providers::BoxFuture;
-use herm_schema::events::DeliveryFailure;
+use herm_schema::events::{ChatRef, DeliveryFailure};
 
 use super::Ground;
 
@@ -39,22 +40,23 @@ pub struct RecordingPlatform {
 
 impl RecordingPlatform {
     /// With a key a repeat is recognised and not shown.
-    fn show(&self, outgoing: &Outgoing) {
+    fn show(&self, parcel: &Parcel) {
         let mut ground = self.ground.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = ground.seen.iter().any(|seen| seen.key == outgoing.key);
+        let known = ground.seen.iter().any(|seen| seen.key == parcel.key);
         if !(self.keyed && known) {
-            let (key, text) = (outgoing.key.clone(), outgoing.text.clone());
-            ground.seen.push(Seen { key, text, marked: outgoing.possible_repeat });
+            let (key, text) = (parcel.key.clone(), parcel.text.clone());
+            ground.seen.push(Seen { key, text, marked: parcel.possible_repeat });
         }
     }
 }
 
-impl Platform for RecordingPlatform {
-    fn capabilities(&self) -> Capabilities {
-        Capabilities { name: "scripted", keyed: self.keyed, message_chars_max: self.message_chars_max }
+impl Outlet for RecordingPlatform {
+    fn way(&self, _: &ChatRef) -> Way {
+        let limit = self.message_chars_max.map(|max| Limit { max, unit: Unit::Chars });
+        Way { format: Format { markup: Markup::Source, limit }, keyed: self.keyed }
     }
 
-    fn send<'a>(&'a self, outgoing: &'a Outgoing) -> BoxFuture<'a, Result<Option<String>, SendFailure>> {
+    fn send<'a>(&'a self, parcel: &'a Parcel) -> BoxFuture<'a, Result<Option<String>, SendFailure>> {
         Box::pin(async move {
             let trouble = {
                 let mut ground = self.ground.lock().unwrap_or_else(PoisonError::into_inner);
@@ -67,13 +69,13 @@ impl Platform for RecordingPlatform {
                 Some(SendTrouble::Unreachable) => return failed(DeliveryFailure::Unreachable, soon),
                 Some(SendTrouble::Gone) => return failed(DeliveryFailure::Gone, None),
                 Some(SendTrouble::PanicBefore) => panic!("the platform panics"),
-                Some(SendTrouble::LostReceipt | SendTrouble::PanicAfter) | None => self.show(outgoing),
+                Some(SendTrouble::LostReceipt | SendTrouble::PanicAfter) | None => self.show(parcel),
             }
             tokio::time::sleep(Duration::from_secs(1)).await;
             match trouble {
                 Some(SendTrouble::PanicAfter) => panic!("the platform panics"),
                 Some(SendTrouble::LostReceipt) => failed(DeliveryFailure::Unknown, soon),
-                _ => Ok(Some(outgoing.key.clone())),
+                _ => Ok(Some(parcel.key.clone())),
             }
         })
     }
