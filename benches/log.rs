@@ -37,6 +37,7 @@ fn event(number: usize) -> Append {
         sender: events::Sender { id: "someone".into(), name: None },
         text: "x".repeat(bytes as usize),
         attachments: Vec::new(),
+        context: None,
     };
     Append { at: Micros(number as i64), ..append(&session, vec![Event::from(said).into()]) }
 }

@@ -26,6 +26,9 @@ pub mod hooks;
 
 pub mod context;
 
+pub mod api;
+pub mod gateway;
+
 pub mod entry;
 
 pub mod config;

@@ -83,7 +83,7 @@ impl Script {
                 Command::ToolFinished { intent, outcome }
             }
             Effect::PlanDelivery { text, .. } => {
-                Command::DeliveryPrepared { chunks: vec![text], keyed: false }
+                Command::DeliveryPrepared { chunks: vec![text.into()], keyed: false }
             }
             Effect::Deliver { intent, .. } => {
                 Command::Delivered { intent, platform_message_id: Some("9931".into()) }
@@ -223,6 +223,8 @@ impl<'a> Dealer<'a> {
 
 pub fn opened(cwd: &str) -> SessionOpened {
     SessionOpened {
+        key: String::new(),
+        shared: false,
         profile: "default".into(),
         chat: chat(),
         cwd: cwd.into(),
@@ -238,6 +240,7 @@ pub fn message(message_id: String, text: String) -> MessageReceived {
         sender: Sender { id: "me".into(), name: None },
         text,
         attachments: Vec::new(),
+        context: None,
     }
 }
 
@@ -309,6 +312,8 @@ pub fn policy(model: ModelChoice) -> Policy {
             no_progress_stop: 5,
         },
         busy: BusyPolicy::Queue,
+        debounce_us: 0,
+        chosen: Vec::new(),
         approvals: ApprovalMode::Manual,
         scene: Scene::Terminal,
         delivery: DeliveryPolicy::AtLeastOnce,

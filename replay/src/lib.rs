@@ -3,10 +3,14 @@
 //! No network, no async runtime, no clock, no randomness: times and random numbers arrive inside
 //! what is asked and what is recorded. In reading order: [`log`] (what is kept, and how it
 //! survives), [`reducer`] (what a session's events mean and what they leave owed),
-//! [`projections`] (what is looked up), [`inspect`] and [`export`] (what is looked at).
+//! [`gateway`] (the same for the gateway's
+//! own stream), [`projections`] (what is looked up), [`inspect`] and [`export`] (what is looked at).
 
 pub mod log;
 pub mod reducer;
+
+pub mod deliveries;
+pub mod gateway;
 
 pub mod projections;
 

@@ -80,7 +80,7 @@ fn finish_turn(session: &mut Session) -> ExitReason {
     for _ in 0..20 {
         match owed(&session.state).into_iter().next() {
             Some(Effect::PlanDelivery { text, .. }) => {
-                session.ask(Command::DeliveryPrepared { chunks: vec![text], keyed: true }).unwrap();
+                session.ask(Command::DeliveryPrepared { chunks: vec![text.into()], keyed: true }).unwrap();
             }
             Some(Effect::Deliver { intent, .. }) => {
                 session.ask(Command::Delivered { intent, platform_message_id: None }).unwrap();

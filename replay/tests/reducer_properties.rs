@@ -150,7 +150,10 @@ fn outcome_of(session: &Session, effect: &Effect, dice: &mut Dice) -> Option<Com
         Effect::Title => title(session, dice),
         Effect::PlanDelivery { text, .. } => {
             let chunks = vec![text.clone(); 1 + dice.roll(3) as usize];
-            Command::DeliveryPrepared { chunks, keyed: dice.roll(2) == 0 }
+            Command::DeliveryPrepared {
+                chunks: chunks.into_iter().map(Into::into).collect(),
+                keyed: dice.roll(2) == 0,
+            }
         }
         Effect::Deliver { intent, .. } if dice.roll(4) == 0 => Command::DeliveryFailed {
             intent: *intent,

@@ -249,8 +249,11 @@ fn open_work_is_what_the_states_say() {
                 "seed {seed}"
             );
             let ours = views.outbox().unwrap();
-            let open_in_outbox: Vec<_> =
-                ours.iter().filter(|d| d.session == row.id && d.is_open()).map(|d| d.delivery).collect();
+            let open_in_outbox: Vec<_> = ours
+                .iter()
+                .filter(|d| d.stream == row.id.stream() && d.is_open())
+                .map(|d| d.delivery)
+                .collect();
             assert_eq!(open_in_outbox.len(), delivered.len(), "seed {seed}");
         }
     }

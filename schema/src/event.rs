@@ -55,18 +55,20 @@ macro_rules! events {
 }
 
 events! {
-    100 2 SessionOpened,
-    101 3 SessionConfigured,
+    100 3 SessionOpened,
+    101 4 SessionConfigured,
     102 1 SystemPromptBuilt,
     103 1 ToolsOffered,
     104 1 SessionEnded,
     105 1 SessionTitled,
+    106 1 HistoryGiven,
 
-    200 2 MessageReceived,
+    200 3 MessageReceived,
     201 1 SteerReceived,
     202 1 RedirectReceived,
     203 1 InterruptRequested,
     204 1 NoticeReceived,
+    205 1 MessageMirrored,
 
     300 1 TurnStarted,
     301 2 TurnEnded,
@@ -110,10 +112,28 @@ events! {
     702 1 CompressionFailed,
     703 1 ToolResultsPruned,
 
-    800 1 DeliveryPlanned,
+    800 2 DeliveryPlanned,
     801 1 DeliveryAttempted,
     802 1 DeliveryConfirmed,
     803 1 DeliveryFailed,
+    804 1 PreviewPosted,
+    805 1 DeliveryDropped,
+
+    900 1 GatewayStarted,
+    901 1 GatewayDrained,
+    902 1 ConfigurationReloaded,
+    910 1 PairingRequested,
+    911 1 PairingApproved,
+    912 1 PairingRevoked,
+    913 1 PairingMissed,
+    920 1 CommandReceived,
+    921 1 CommandAnswered,
+    922 1 MessageRefused,
+    930 1 ChatSeen,
+    931 1 HomeChosen,
+    932 1 TargetDied,
+    933 1 TargetRevived,
+    934 1 CursorMoved,
 }
 
 /// A kind with this bit may be passed over by a build that does not know it; any other unknown

@@ -291,6 +291,8 @@ keys! {
         "Whether an answer is printed while it comes in.";
     SHOW_REASONING "display.show_reasoning" Kind::Bool, "true", "HERM_SHOW_REASONING",
         "Whether the model's reasoning is printed, where it gives any.";
+    EPHEMERAL "display.ephemeral_system_ttl" SECONDS, "0", "HERM_EPHEMERAL_SYSTEM_TTL",
+        "Seconds after which a chat's answers to commands such as `/status` are taken back, where the platform can. Zero: never.";
 
     APPROVALS "approvals.mode" Kind::Choice(&["manual", "smart", "off"]), "manual", "HERM_APPROVALS_MODE",
         "Who decides about command lines that are dangerous, or that cannot be read: a person (`manual`), a model first and then a person (`smart`), or nobody (`off`). What is forbidden stays forbidden.";
@@ -334,6 +336,43 @@ keys! {
         "Domains that the web tools keep away from, with everything below them.";
     UNSAFE_FILE_SYSTEM "security.allow_unsafe_file_system" Kind::Bool, "false", "HERM_ALLOW_UNSAFE_FILE_SYSTEM",
         "Whether the log may lie on a network file system, which does not keep what it promises.";
+
+    PLATFORMS "platforms" Kind::Mapping, "{}", "HERM_PLATFORMS",
+        "Chat platforms that the gateway serves, by name, each with its settings; `herm platforms` lists them, `herm gateway setup` asks for them. Tokens belong into `.env`.";
+    GATEWAY_PROFILES "gateway.profiles" Kind::List, "[]", "HERM_GATEWAY_PROFILES",
+        "Profiles that the gateway serves besides the first, each with a home of its own below `profiles`.";
+    GATEWAY_DEFAULT_PROFILE "gateway.default_profile" Kind::Text, "default", "HERM_GATEWAY_DEFAULT_PROFILE",
+        "Profile that answers where no route says otherwise.";
+    GATEWAY_ROUTES "gateway.profile_routes" Kind::Entries, "[]", "HERM_GATEWAY_PROFILE_ROUTES",
+        "Which profile answers where: mappings with `profile` and any of `platform`, `guild_id`, `chat_id`, `thread_id`, `user_id`; the most specific that matches wins.";
+    GROUP_PER_USER "gateway.group_sessions_per_user" Kind::Bool, "true", "HERM_GROUP_SESSIONS_PER_USER",
+        "Whether everybody in a group has a conversation of their own.";
+    THREAD_PER_USER "gateway.thread_sessions_per_user" Kind::Bool, "false", "HERM_THREAD_SESSIONS_PER_USER",
+        "Whether everybody in a thread has a conversation of their own.";
+    ALLOWED_USERS "gateway.allowed_users" Kind::List, "[]", "HERM_GATEWAY_ALLOWED_USERS",
+        "Ids of people who may speak to herm on every platform. Empty: only those of a platform's own list, and who was paired.";
+    ALLOW_ALL "gateway.allow_all_users" Kind::Bool, "false", "HERM_GATEWAY_ALLOW_ALL_USERS",
+        "Whether everybody on every platform may speak to herm, and so have it run tools.";
+    DEBOUNCE "gateway.debounce_ms" Kind::Integer { min: 0, max: 60_000 }, "300", "HERM_GATEWAY_DEBOUNCE_MS",
+        "Milliseconds that a message waits for more from the same person, which then share a turn.";
+    GATEWAY_STREAMING "gateway.streaming" Kind::Bool, "true", "HERM_GATEWAY_STREAMING",
+        "Whether a chat shows how an answer comes to be, in one message that is edited in place; where a platform cannot edit, the answer comes at once.";
+    DRAIN "gateway.drain_timeout" Kind::Integer { min: 1, max: 3_600 }, "60", "HERM_GATEWAY_DRAIN_TIMEOUT",
+        "Seconds that a gateway that stops waits for turns to finish; the rest is gone on with after the next start.";
+    RESUME_FRESH "gateway.resume_within" SECONDS, "3600", "HERM_GATEWAY_RESUME_WITHIN",
+        "Seconds after which a turn that a stop interrupted is not gone on with by itself; the person is told.";
+    IDLE_EVICT "gateway.idle_seconds" SECONDS_POSITIVE, "300", "HERM_GATEWAY_IDLE_SECONDS",
+        "Seconds after which a session without work leaves memory; it comes back from the log.";
+    MEMORY_MAX "gateway.memory_max_mib" COUNT, "2048", "HERM_GATEWAY_MEMORY_MAX_MIB",
+        "MiB of memory in use at which the gateway takes no more messages, finishes, and starts itself anew. Zero: never.";
+    DISK_MIN "gateway.disk_min_mib" COUNT, "128", "HERM_GATEWAY_DISK_MIN_MIB",
+        "MiB left on the disk of the log below which the gateway takes no more messages until there is room again. Zero: never.";
+    MEDIA_MAX "gateway.max_inbound_media_bytes" Kind::Integer { min: 0, max: 1_073_741_824 }, "20971520", "HERM_GATEWAY_MAX_INBOUND_MEDIA_BYTES",
+        "Bytes of one file that comes with a message; a larger one is left out, and the model is told.";
+    CLARIFY_TIMEOUT "gateway.clarify_timeout" SECONDS_POSITIVE, "3600", "HERM_GATEWAY_CLARIFY_TIMEOUT",
+        "Seconds that a question of the model to a person in a chat stays open.";
+    OTLP "telemetry.otlp_endpoint" Kind::Text, "''", "HERM_OTLP_ENDPOINT",
+        "Address of an OpenTelemetry collector (OTLP over HTTP, such as `http://127.0.0.1:4318`) that traces of turns, model calls and tool calls are sent to. Empty: none.";
 
     DELIVERY "delivery.policy" Kind::Choice(&["at_least_once", "at_most_once"]), "at_least_once", "HERM_DELIVERY_POLICY",
         "What happens to an answer whose sending has no known outcome, where a platform cannot tell a repeat: sent again and marked, or not sent again.";

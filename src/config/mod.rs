@@ -29,13 +29,13 @@ pub use environment::Environment;
 pub use error::{Error, Problem};
 pub use generated::{example, json_schema};
 pub use keys::{KEYS, Key};
-pub use paths::Home;
+pub use paths::{FIRST_PROFILE, Home};
 pub use raw::RawConfig;
 pub use redact::{REDACTED, Redactor};
 pub use secret::Secret;
 pub use settings::{Loaded, Origin, Override, Setting, Settings, load};
 pub use typed::{
-    ApprovalConfig, Config, Display, MakerConfig, ModelConfig, Security, TerminalConfig, ToolOutput,
-    ToolsConfig, WebConfig,
+    ApprovalConfig, Config, Display, GatewayConfig, MakerConfig, ModelConfig, Security, TerminalConfig,
+    ToolOutput, ToolsConfig, WebConfig,
 };
 pub use value::{Kind, Value};

@@ -7,6 +7,10 @@ use super::Error;
 
 /// Name of the home directory below the user's own.
 const DIRECTORY: &str = ".herm";
+/// Folder of the homes of all profiles but the first.
+const PROFILES: &str = "profiles";
+/// The profile whose home is herm's home itself.
+pub const FIRST_PROFILE: &str = "default";
 
 /// herm's home: `$HERM_HOME`, else `~/.herm`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +44,26 @@ impl Home {
 
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// The home of a profile of this home; the first, [`FIRST_PROFILE`], is this home itself.
+    pub fn profile(&self, name: &str) -> Self {
+        match name {
+            FIRST_PROFILE => self.clone(),
+            name => Self::at(self.root.join(PROFILES).join(name)),
+        }
+    }
+
+    /// Whose home it is.
+    pub fn profile_name(&self) -> &str {
+        let within = self.root.parent().and_then(Path::file_name).is_some_and(|name| name == PROFILES);
+        let name = self.root.file_name().and_then(OsStr::to_str);
+        name.filter(|_| within).unwrap_or(FIRST_PROFILE)
+    }
+
+    /// Where the running gateway of this home is spoken to.
+    pub fn gateway_socket(&self) -> PathBuf {
+        self.root.join("gateway.sock")
     }
 
     /// Settings.

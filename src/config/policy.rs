@@ -26,6 +26,8 @@ impl Config {
             limits: self.limits(),
             compression: self.compression.clone(),
             guardrails: self.guardrails.clone(),
+            debounce_us: 0,
+            chosen: Vec::new(),
             busy: self.busy,
             approvals: match self.approvals.mode {
                 Mode::Off => ApprovalMode::Off,

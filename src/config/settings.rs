@@ -133,6 +133,12 @@ impl Settings {
         self.settings.iter()
     }
 
+    /// Paths of the settings that have another value in `other`.
+    pub fn differing(&self, other: &Self) -> Vec<String> {
+        let differs = |setting: &&Setting| other.value(setting.key) != setting.value();
+        self.settings.iter().filter(differs).map(|setting| setting.key.path.to_owned()).collect()
+    }
+
     /// # Errors
     /// [`Error::UnknownKey`] with the nearest one there is.
     pub fn find(&self, path: &str) -> Result<&Setting, Error> {
@@ -175,7 +181,7 @@ fn misfit(key: &Key, origin: &Origin, text: &str) -> Problem {
 }
 
 /// Everything that is known once the configuration is read.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Loaded {
     pub home: Home,
     pub environment: Environment,

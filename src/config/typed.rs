@@ -52,6 +52,7 @@ pub struct Config {
     pub hooks: serde_json::Value,
     pub security: Security,
     pub delivery: DeliveryPolicy,
+    pub gateway: GatewayConfig,
     pub spending: SpendingPolicy,
     /// Whether a session gets a title from a model.
     pub titles: bool,
@@ -152,6 +153,37 @@ pub struct MakerConfig {
     pub provider: Option<String>,
     pub model: Option<String>,
     pub voice: Option<String>,
+}
+
+/// How the gateway works; what a platform's section says, its adapter and `inbound` read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GatewayConfig {
+    /// By platform, as it is written.
+    pub platforms: serde_json::Value,
+    /// Besides the first.
+    pub profiles: Vec<String>,
+    pub default_profile: String,
+    /// As they are written.
+    pub routes: Vec<serde_json::Value>,
+    pub group_sessions_per_user: bool,
+    pub thread_sessions_per_user: bool,
+    pub allowed_users: Vec<String>,
+    pub allow_all_users: bool,
+    pub debounce: Duration,
+    pub streaming: bool,
+    pub drain_timeout: Duration,
+    /// Age up to which an interrupted turn is gone on with.
+    pub resume_within: Duration,
+    pub idle: Duration,
+    /// `None` is without limit.
+    pub memory_bytes_max: Option<u64>,
+    pub disk_bytes_min: Option<u64>,
+    pub media_bytes_max: u64,
+    pub clarify_timeout: Duration,
+    /// After which answers to commands are taken back; `None` if they stay.
+    pub ephemeral: Option<Duration>,
+    /// Address of an OpenTelemetry collector.
+    pub otlp: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -268,6 +300,7 @@ impl Config {
                 "at_most_once" => DeliveryPolicy::AtMostOnce,
                 _ => DeliveryPolicy::AtLeastOnce,
             },
+            gateway: gateway(&read),
             timezone: read.some_text(&keys::TIMEZONE),
         }
     }
@@ -283,6 +316,31 @@ impl Config {
             return started_in.to_owned();
         }
         started_in.join(&self.terminal.cwd)
+    }
+}
+
+fn gateway(read: &Reader<'_>) -> GatewayConfig {
+    let mebibytes = |key| Some(read.integer(key)).filter(|mib| *mib > 0).map(|mib| mib << 20);
+    GatewayConfig {
+        platforms: read.tree(&keys::PLATFORMS),
+        profiles: read.list(&keys::GATEWAY_PROFILES),
+        default_profile: read.text(&keys::GATEWAY_DEFAULT_PROFILE),
+        routes: read.tree(&keys::GATEWAY_ROUTES).as_array().cloned().unwrap_or_default(),
+        group_sessions_per_user: read.yes(&keys::GROUP_PER_USER),
+        thread_sessions_per_user: read.yes(&keys::THREAD_PER_USER),
+        allowed_users: read.list(&keys::ALLOWED_USERS),
+        allow_all_users: read.yes(&keys::ALLOW_ALL),
+        debounce: Duration::from_millis(read.integer(&keys::DEBOUNCE)),
+        streaming: read.yes(&keys::GATEWAY_STREAMING),
+        drain_timeout: read.seconds(&keys::DRAIN),
+        resume_within: read.seconds(&keys::RESUME_FRESH),
+        idle: read.seconds(&keys::IDLE_EVICT),
+        memory_bytes_max: mebibytes(&keys::MEMORY_MAX),
+        disk_bytes_min: mebibytes(&keys::DISK_MIN),
+        media_bytes_max: read.integer(&keys::MEDIA_MAX),
+        ephemeral: Some(read.seconds(&keys::EPHEMERAL)).filter(|time| !time.is_zero()),
+        clarify_timeout: read.seconds(&keys::CLARIFY_TIMEOUT),
+        otlp: read.some_text(&keys::OTLP),
     }
 }
 

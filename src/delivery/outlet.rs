@@ -1,5 +1,6 @@
 //! Where deliveries go out: the one way that the runtime knows.
 
+use herm_schema::SessionId;
 use herm_schema::events::ChatRef;
 
 use super::Format;
@@ -18,12 +19,39 @@ pub struct Way {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parcel {
     pub target: ChatRef,
-    /// Markdown, which fits the way when it is rendered.
-    pub text: String,
+    /// Whose answer it is; `None` for what herm itself has to say.
+    pub session: Option<SessionId>,
+    pub content: Content,
     /// The same for every attempt at the same chunk; letters, digits and `-`, at most 64.
     pub key: String,
     /// An earlier attempt may have reached the person.
     pub possible_repeat: bool,
+    /// The platform's id of the message that it answers, where that has to be shown.
+    pub reply_to: Option<String>,
+    /// The platform's id of a message that stands already, and that this takes the place of.
+    pub replaces: Option<String>,
+}
+
+/// What a chunk holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// Markdown, which fits the way when it is rendered.
+    Text(String),
+    File {
+        name: String,
+        media_type: String,
+        bytes: Vec<u8>,
+    },
+}
+
+impl Parcel {
+    /// The text; a file is its name.
+    pub fn text(&self) -> &str {
+        match &self.content {
+            Content::Text(text) => text,
+            Content::File { name, .. } => name,
+        }
+    }
 }
 
 /// Sends what is owed, each to the platform that its target names.

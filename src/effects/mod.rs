@@ -22,6 +22,7 @@ mod veil;
 
 pub use ask_approval::{Answer, profile_stream};
 pub use auxiliary::AuxiliaryModel;
+pub use deliver::content;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -29,6 +30,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use herm_replay::reducer::{Command, Effect, SessionState};
 use herm_schema::SessionId;
+use herm_schema::events::Part;
 use tokio_util::sync::CancellationToken;
 
 use crate::delivery::{Way, plan};
@@ -112,7 +114,8 @@ pub fn run(effect: Effect, state: &SessionState, run: Run) -> Task {
                     return Outcome::Cancelled;
                 };
                 let Way { format, keyed } = run.ports.outlet.way(&target);
-                let chunks = plan::chunks(&text, format.limit.map(|limit| limit.max));
+                let chunks = plan::parts(&text, &format);
+                let chunks = chunks.into_iter().map(Part::Text).collect();
                 Outcome::Command(Command::DeliveryPrepared { chunks, keyed })
             })
         }

@@ -6,7 +6,6 @@ use herm_replay::log::segments::Options;
 use herm_schema::{Micros, StreamPos};
 use serde_json::json;
 
-use super::engine::PROFILE;
 use super::{Exit, Failure, Out, Start, store};
 use crate::effects::profile_stream;
 use crate::runtime::grants::{Fold, Grants, Lasting};
@@ -61,7 +60,7 @@ pub fn run(arguments: &Approvals, start: &Start, out: &mut Out) -> Result<Exit, 
 fn list(all: bool, json: bool, start: &Start, out: &mut Out) -> Result<(), Failure> {
     let now = SystemClock.now();
     let log = store::log(&start.home)?;
-    let fold = Fold::of(&*log, profile_stream(PROFILE))?;
+    let fold = Fold::of(&*log, profile_stream(start.home.profile_name()))?;
     for (at, lasting) in fold.all().filter(|(_, lasting)| all || lasting.holds(now)) {
         match json {
             true => out.json(&as_json(at, lasting, now))?,
@@ -125,7 +124,7 @@ fn revoke(grant: Option<&str>, start: &Start, out: &mut Out) -> Result<(), Failu
     store::exists(&start.home)?;
     let log: std::sync::Arc<dyn herm_replay::log::Log> =
         std::sync::Arc::new(SegmentLog::open(Options::new(start.home.log_dir()))?);
-    let grants = Grants::new(log, profile_stream(PROFILE));
+    let grants = Grants::new(log, profile_stream(start.home.profile_name()));
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     let revoked = runtime.block_on(async {
         let now = SystemClock.now();

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use super::{
-    Exit, Failure, Out, Start, approvals, auth, chat, checkpoints, completions, config, doctor, explain,
-    export, log, model, projections, replay, search, sessions, tools, usage,
+    Exit, Failure, Out, Start, approvals, auth, chat, checkpoints, completions, config, delivery, doctor,
+    explain, export, gateway, log, model, pairing, platforms, projections, replay, search, send, sessions,
+    tools, usage,
 };
 
 /// An always-on AI agent that sets everything it does in stone.
@@ -38,6 +39,11 @@ pub struct Cli {
 #[derive(Subcommand, Debug)]
 pub enum Command {
     Chat(chat::Chat),
+    Gateway(gateway::Gateway),
+    Platforms(platforms::Platforms),
+    Pairing(pairing::Pairing),
+    Delivery(delivery::Delivery),
+    Send(send::Send),
     Sessions(sessions::Sessions),
     Search(search::Search),
     Config(config::ConfigCommand),
@@ -65,6 +71,11 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
     let mut out = Out::stdout();
     match cli.command.unwrap_or_else(|| Command::Chat(chat::Chat::default())) {
         Command::Chat(arguments) => chat::run(&arguments, &start),
+        Command::Gateway(arguments) => gateway::run(&arguments, &start, &mut out),
+        Command::Platforms(arguments) => platforms::run(&arguments, &start, &mut out),
+        Command::Pairing(arguments) => pairing::run(&arguments, &start, &mut out),
+        Command::Delivery(arguments) => delivery::run(&arguments, &start, &mut out),
+        Command::Send(arguments) => send::run(&arguments, &start, &mut out),
         Command::Sessions(arguments) => sessions::run(&arguments, &start, &mut out),
         Command::Search(arguments) => search::run(&arguments, &start, &mut out),
         Command::Model(arguments) => model::run(&arguments, &start, &mut out),

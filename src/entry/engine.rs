@@ -31,8 +31,6 @@ use crate::tools::execute_code::{self, ExecuteCode};
 use crate::tools::process::{self, Process, Processes};
 use crate::tools::{OutputLimits, Services, Tools};
 
-/// The one profile that there is as yet.
-pub const PROFILE: &str = "default";
 /// Where it is set, `sudo` may be given a password.
 const SUDO_PASSWORD_VARIABLE: &str = "SUDO_PASSWORD";
 
@@ -46,7 +44,12 @@ pub struct Front {
 
 /// Asks a person what the model wants to know.
 pub trait Clarify: Send + Sync {
-    fn ask<'a>(&'a self, question: &'a str, choices: &'a [String]) -> BoxFuture<'a, Option<String>>;
+    fn ask<'a>(
+        &'a self,
+        session: SessionId,
+        question: &'a str,
+        choices: &'a [String],
+    ) -> BoxFuture<'a, Option<String>>;
 }
 
 /// Everything that sessions run on, in the process that owns the home.
@@ -73,10 +76,14 @@ impl Engine {
     /// # Errors
     /// Another process owns the home, the log cannot be opened, or the model cannot be had.
     pub async fn start(loaded: &Loaded, front: Front) -> Result<Self, Failure> {
-        loaded.home.create()?;
-        let mut options = Options::new(loaded.home.log_dir());
-        options.allow_unsafe_file_system = loaded.config.security.allow_unsafe_file_system;
-        let log: Arc<dyn Log> = Arc::new(SegmentLog::open(options)?);
+        Self::start_on(loaded, open_log(loaded)?, front).await
+    }
+
+    /// As [`Engine::start`], on a log that is open already.
+    ///
+    /// # Errors
+    /// The model cannot be had, or a setting makes no sense.
+    pub async fn start_on(loaded: &Loaded, log: Arc<dyn Log>, front: Front) -> Result<Self, Failure> {
         let views = Arc::new(Views::open(Arc::clone(&log), &loaded.home.index_dir()));
         let Models { table, policy, why, problems } = models(loaded, &log, &views).await?;
         let Toolbox { tools, processes, environments } = toolbox::toolbox(loaded, environments(loaded)?)?;
@@ -112,6 +119,17 @@ impl Engine {
     }
 }
 
+/// Takes the log of a home for this process alone.
+///
+/// # Errors
+/// Another process owns the home, or the log cannot be opened.
+pub fn open_log(loaded: &Loaded) -> Result<Arc<dyn Log>, Failure> {
+    loaded.home.create()?;
+    let mut options = Options::new(loaded.home.log_dir());
+    options.allow_unsafe_file_system = loaded.config.security.allow_unsafe_file_system;
+    Ok(Arc::new(SegmentLog::open(options)?))
+}
+
 /// The model that the configuration and the environment come to.
 ///
 /// # Errors
@@ -145,7 +163,7 @@ pub async fn resolved(
     wanted: &Wanted,
     log: Option<&Arc<dyn Log>>,
 ) -> Result<Resolved, Failure> {
-    let witness = Known::witness(&loaded.redactor, log);
+    let witness = Known::witness(loaded, log);
     let catalogue = catalogue(loaded)?;
     let store = Store::of(loaded.home.root());
     let keys = |name: &str| key(loaded, name);
@@ -216,7 +234,7 @@ fn ports(
             line_bytes_max: config.tool_output.line_bytes_max,
         },
         judge: judge(loaded),
-        grants: Arc::new(Grants::new(Arc::clone(log), profile_stream(PROFILE))),
+        grants: Arc::new(Grants::new(Arc::clone(log), profile_stream(loaded.home.profile_name()))),
         people: front.people,
         checkpoints: checkpoints(loaded).map(Arc::new),
         hooks: Arc::new(hooks),
@@ -354,11 +372,11 @@ impl Services for Surroundings {
 
     fn ask<'a>(
         &'a self,
-        _: SessionId,
+        session: SessionId,
         question: &'a str,
         choices: &'a [String],
     ) -> BoxFuture<'a, Option<String>> {
-        self.ask.ask(question, choices)
+        self.ask.ask(session, question, choices)
     }
 
     fn elsewhere(&self, session: SessionId, opened_in: &Path) -> Option<Arc<dyn Environment>> {
@@ -374,7 +392,9 @@ impl Services for Surroundings {
 /// What a new conversation in a terminal opens with; its command lines run where `loaded` says, for good.
 pub fn opened(loaded: &Loaded, cwd: &Path) -> SessionOpened {
     SessionOpened {
-        profile: PROFILE.to_owned(),
+        key: String::new(),
+        shared: false,
+        profile: loaded.home.profile_name().to_owned(),
         chat: super::chat::terminal_chat(),
         cwd: cwd.to_string_lossy().into_owned(),
         environment: loaded.config.terminal.environments.backend.name().to_owned(),

@@ -9,7 +9,7 @@ use herm_replay::projections::Views;
 use herm_schema::events::{AuxiliaryTask, ModelChoice, Policy, ReasoningEffort};
 use serde::Deserialize;
 
-use super::engine::{PROFILE, catalogue, key, resolved, wanted};
+use super::engine::{catalogue, key, resolved, wanted};
 use super::witness::Known;
 use super::{Exit, Failure};
 use crate::config::Loaded;
@@ -58,8 +58,8 @@ pub async fn models(loaded: &Loaded, log: &Arc<dyn Log>, views: &Views) -> Resul
     let beginning = Beginning {
         log: Arc::clone(log),
         clock: Arc::new(SystemClock),
-        profile: profile_stream(PROFILE),
-        spent_today: spent_today(views, &policy)?,
+        profile: profile_stream(loaded.home.profile_name()),
+        spent_today: spent_today(views, &policy, loaded.home.profile_name())?,
         uses: if strategies.is_empty() { Vec::new() } else { uses(views)? },
         models: [first].into_iter().chain(fallbacks).chain(extra).collect(),
         strategies,
@@ -82,7 +82,7 @@ async fn fallbacks(loaded: &Loaded, log: &Arc<dyn Log>) -> Result<Chain, Failure
     let catalogue = catalogue(loaded)?;
     let store = Store::of(loaded.home.root());
     let keys = |name: &str| key(loaded, name);
-    let witness = Known::witness(&loaded.redactor, Some(log));
+    let witness = Known::witness(loaded, Some(log));
     let at = Sources {
         keys: &keys,
         catalogue: &catalogue,
@@ -176,12 +176,12 @@ fn effort(word: &str) -> Result<ReasoningEffort, Failure> {
 }
 
 /// Only where a limit wants to know: figures cost time at a start.
-fn spent_today(views: &Views, policy: &Policy) -> Result<u64, Failure> {
+fn spent_today(views: &Views, policy: &Policy, profile: &str) -> Result<u64, Failure> {
     if policy.spending.day_max.is_none() {
         return Ok(0);
     }
     let rows = views.usage_since(SystemClock.now()).map_err(|error| Failure::new(Exit::Failed, error))?;
-    Ok(rows.iter().filter(|(key, _)| key.profile == PROFILE).map(|(_, usage)| usage.cost).sum())
+    Ok(rows.iter().filter(|(key, _)| key.profile == profile).map(|(_, usage)| usage.cost).sum())
 }
 
 /// How often each key was used, the longest ago first.

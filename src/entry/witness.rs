@@ -7,8 +7,7 @@ use herm_replay::log::Log;
 use herm_schema::events::CredentialRefreshed;
 use herm_schema::{Event, IdempotencyKey, Micros};
 
-use super::engine::PROFILE;
-use crate::config::{Redactor, Secret};
+use crate::config::{Loaded, Redactor, Secret};
 use crate::effects::profile_stream;
 use crate::providers::credentials::{Refreshed, Witness};
 use crate::runtime::models::record;
@@ -20,12 +19,14 @@ const SECOND_US: i64 = 1_000_000;
 /// The witness of a process; only the one that owns the home has a log.
 pub struct Known {
     redactor: Redactor,
+    profile: String,
     log: Option<Arc<dyn Log>>,
 }
 
 impl Known {
-    pub fn witness(redactor: &Redactor, log: Option<&Arc<dyn Log>>) -> Arc<dyn Witness> {
-        Arc::new(Self { redactor: redactor.clone(), log: log.cloned() })
+    pub fn witness(loaded: &Loaded, log: Option<&Arc<dyn Log>>) -> Arc<dyn Witness> {
+        let (redactor, profile) = (loaded.redactor.clone(), loaded.home.profile_name().to_owned());
+        Arc::new(Self { redactor, profile, log: log.cloned() })
     }
 }
 
@@ -42,7 +43,8 @@ impl Witness for Known {
         let key = IdempotencyKey::of(&["refreshed", &provider, &now, &at.0.to_string()]);
         let expires_at = expires_at.map(|seconds| Micros(seconds.saturating_mul(SECOND_US)));
         let event = Event::from(CredentialRefreshed { provider, before, now, expires_at });
-        let append = move || record(&*log, profile_stream(PROFILE), at, key, event);
+        let stream = profile_stream(&self.profile);
+        let append = move || record(&*log, stream, at, key, event);
         // A log whose queue is full lets its callers wait, and a request is under way here.
         match tokio::runtime::Handle::try_current() {
             Ok(runtime) => drop(runtime.spawn_blocking(append)),

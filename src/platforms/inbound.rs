@@ -1,6 +1,8 @@
 //! What comes in from a platform, in one shape for all of them.
 
 use herm_schema::Micros;
+pub use herm_schema::events::ChatKind;
+
 use herm_schema::events::ChatRef;
 
 /// Something that happened on a platform. Identity comes from the platform, never from the text.
@@ -26,15 +28,6 @@ pub struct Chat {
     pub guild: Option<String>,
     /// The channel or forum that a thread hangs on, where the thread is a chat of its own.
     pub parent: Option<String>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ChatKind {
-    /// Two people; one of them is herm.
-    Direct,
-    Group,
-    /// Open to everybody of its guild.
-    Channel,
 }
 
 /// Who did it.

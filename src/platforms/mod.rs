@@ -5,10 +5,21 @@
 //! do is data ([`Capabilities`]), so that nobody ever asks which platform this is. Start reading at
 //! [`Platform`]; `contract` is the kit that every adapter passes.
 
+pub mod contract;
+mod discord;
+mod email;
+mod http;
 mod inbound;
+pub mod ingress;
+mod link;
+mod matrix;
+mod slack;
 pub mod table;
+mod telegram;
+mod webhook;
 
 pub use inbound::*;
+pub use ingress::{Ingress, IngressAnswer};
 
 use std::time::Duration;
 
@@ -134,7 +145,8 @@ pub enum Act {
         message_id: String,
         emoji: String,
     },
-    /// A button was pressed: its pressing is answered, and the question's buttons go.
+    /// A button was pressed: its pressing is answered, and the question's buttons go. `press` is the
+    /// [`Inbound::id`] of the pressing.
     Answered {
         chat: ChatRef,
         message_id: String,
@@ -189,6 +201,19 @@ pub trait Platform: Send + Sync {
     fn act<'a>(&'a self, act: &'a Act) -> BoxFuture<'a, Result<Option<String>, SendFailure>> {
         let _ = act;
         Box::pin(async { Ok(None) })
+    }
+
+    /// A request came in over HTTP at the place that this platform is mounted at. It is answered when
+    /// what it holds was taken; if it was not, so that the platform sends it again.
+    fn ingress<'a>(&'a self, request: &'a Ingress, inlet: &'a dyn Inlet) -> BoxFuture<'a, IngressAnswer> {
+        let _ = (request, inlet);
+        Box::pin(async { IngressAnswer::status(404) })
+    }
+
+    /// Where what is said in a chat of this platform really goes, where that is another platform's.
+    fn forward(&self, target: &ChatRef) -> Option<ChatRef> {
+        let _ = target;
+        None
     }
 
     /// One round trip that shows that the account works.

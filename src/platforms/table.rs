@@ -87,7 +87,7 @@ impl Row {
         self.fields.iter().find(|field| field.name == name)
     }
 
-    fn missing(&self, name: &str) -> Misconfigured {
+    pub fn missing(&self, name: &str) -> Misconfigured {
         let variable = self.field(name).map_or("", |field| field.env);
         Misconfigured {
             platform: self.name,
@@ -107,4 +107,12 @@ pub struct Misconfigured {
 }
 
 /// Every platform that can be switched on.
-pub const PLATFORMS: &[Row] = &[];
+pub const PLATFORMS: &[Row] = &[
+    super::telegram::ROW,
+    super::discord::ROW,
+    super::slack::ROW,
+    super::matrix::ROW,
+    super::email::ROW,
+    super::webhook::ROW,
+    crate::api::settings::ROW,
+];

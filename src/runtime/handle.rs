@@ -69,9 +69,9 @@ impl SessionHandle {
     /// # Errors
     /// `Duplicate` for a message that was received before.
     pub async fn receive(&self, message: MessageReceived) -> Result<Vec<Recorded>, Error> {
-        let id = self.id.to_string();
+        // Not the session: a message that comes again may find another one in its place.
         let chat = &message.chat;
-        let key = IdempotencyKey::of(&["message", &id, &chat.platform, &chat.chat, &message.message_id]);
+        let key = IdempotencyKey::of(&["message", &chat.platform, &chat.chat, &message.message_id]);
         let command = Command::Receive { message, visible_text: String::new() };
         self.send(command, Some(key)).await
     }
@@ -102,6 +102,11 @@ impl SessionHandle {
 
     fn gone(&self) -> Error {
         Error::Gone { session: self.id, reason: "its actor has ended".to_owned() }
+    }
+
+    /// Whether something is owed: a turn, a message that waits, a delivery.
+    pub fn is_busy(&self) -> bool {
+        *self.open_work.borrow()
     }
 
     /// Waits until nothing is owed: no turn, no message that waits, no delivery.

@@ -73,6 +73,21 @@ impl Sessions {
         Ok(self.start(id, state, changed.map(Command::Configure)))
     }
 
+    /// A session whose actor is in memory.
+    pub fn running(&self, id: SessionId) -> Option<SessionHandle> {
+        self.find(id)
+    }
+
+    /// All whose actors are in memory.
+    pub fn handles(&self) -> Vec<SessionHandle> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
+    /// How many actors are in memory.
+    pub fn count(&self) -> usize {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
     fn find(&self, id: SessionId) -> Option<SessionHandle> {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         running.get(&id).filter(|handle| !handle.mailbox.is_closed()).cloned()

@@ -122,7 +122,9 @@ fn check(stage: &Stage) {
     assert_eq!(finished + in_doubt, turns * STEPS);
     assert_eq!(started.len(), turns * STEPS);
     let answers = events.iter().filter_map(|recorded| match &recorded.event {
-        Event::DeliveryPlanned(event) => Some(event.chunks.concat()),
+        Event::DeliveryPlanned(event) => {
+            Some(event.chunks.iter().map(herm_schema::events::Part::text).collect::<String>())
+        }
         _ => None,
     });
     let expected: Vec<String> = (1..=turns).map(|turn| format!("Round {turn} is done.")).collect();

@@ -130,7 +130,7 @@ pub struct Running {
 }
 
 impl Running {
-    fn begin(command: &mut Command) -> Self {
+    pub fn begin(command: &mut Command) -> Self {
         let mut child = command.spawn().unwrap();
         let mut err = child.stderr.take().unwrap();
         let err = std::thread::spawn(move || {

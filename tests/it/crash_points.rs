@@ -85,7 +85,7 @@ fn set_ground(world: &World, events: &[Recorded], truth: Truth) -> Doubts {
             }
             Event::DeliveryAttempted(event) => {
                 let chunk = (event.delivery, event.chunk);
-                doubts.chunks.insert(chunk, (texts[&chunk].clone(), event.possible_repeat));
+                doubts.chunks.insert(chunk, (texts[&chunk].text().to_owned(), event.possible_repeat));
             }
             Event::DeliveryConfirmed(event) => {
                 ground.send_troubles.pop_front();

@@ -33,7 +33,9 @@ fn names(log: &MemoryLog, session: SessionId) -> Vec<&'static str> {
 }
 
 async fn ask(handle: &SessionHandle, text: &str) {
-    handle.receive(message(text, text)).await.unwrap();
+    // An id is unique in its chat, whatever session it finds.
+    let id = format!("{text}/{}", handle.id());
+    handle.receive(message(&id, text)).await.unwrap();
 }
 
 /// Never answers when it is told `hang`, makes a call that never ends when it is told `stuck`, and
@@ -204,7 +206,7 @@ async fn a_platform_that_panics_is_tried_again_later_and_the_repeat_is_marked() 
 #[tokio::test(start_paused = true)]
 async fn a_platform_that_always_panics_is_given_up() {
     let world = World::new(policy(), vec![say("Done."), say("Still here.")], Vec::new());
-    world.ground().send_troubles = vec![Some(SendTrouble::PanicBefore); 12].into();
+    world.ground().send_troubles = vec![Some(SendTrouble::PanicBefore); 2].into();
     let (log, sessions) = sessions(&world, |_| {});
     let handle = sessions.open(opened(), policy()).await.unwrap();
     ask(&handle, "go").await;
@@ -212,7 +214,8 @@ async fn a_platform_that_always_panics_is_given_up() {
     ask(&handle, "and now").await;
     tokio::time::timeout(Duration::from_secs(86_400), handle.idle()).await.unwrap().unwrap();
     let attempts = names(&log, handle.id()).iter().filter(|name| **name == "DeliveryAttempted").count();
-    assert_eq!(attempts, 13);
+    // Nobody knows whether the first arrived, so that it is sent once more and no third time.
+    assert_eq!(attempts, 3);
     assert_eq!(world.ground().seen.len(), 1);
 }
 

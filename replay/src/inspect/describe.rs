@@ -1,6 +1,6 @@
 //! An event in a few words, on one line.
 
-use herm_schema::events::AuxiliaryOutcome;
+use herm_schema::events::{AuxiliaryOutcome, ChatRef, Part};
 use herm_schema::{Event, Text};
 
 use crate::projections::messages::cut;
@@ -115,6 +115,34 @@ fn words(event: &Event) -> String {
             Some(code) => format!("{} exited with {code}", e.process),
             None => format!("{} ended, nobody knows how", e.process),
         },
+        Event::PreviewPosted(e) => e.platform_message_id.clone(),
+        Event::DeliveryDropped(e) => format!("{}", e.delivery),
+        Event::HistoryGiven(e) => format!("{} messages from elsewhere", e.messages.len()),
+        Event::MessageMirrored(e) => format!("from {}: {}", e.from, e.text),
+        Event::GatewayStarted(e) => {
+            let goes_on = if e.resumes { "goes on" } else { "does not go on" };
+            format!("herm {}, {goes_on} with {} sessions", e.herm_version, e.open_work)
+        }
+        Event::GatewayDrained(e) => format!("{:?}, {} sessions unfinished", e.reason, e.unfinished),
+        Event::ConfigurationReloaded(e) => {
+            format!("{}; after a restart: {}", e.changed.join(", "), e.after_restart.join(", "))
+        }
+        Event::PairingRequested(e) => format!("{} by {}", place(&e.chat), e.sender.id),
+        Event::PairingApproved(e) => format!("{} on {}", e.sender.id, e.platform),
+        Event::PairingRevoked(e) => format!("{} on {}", e.sender_id, e.platform),
+        Event::PairingMissed(e) => e.platform.clone(),
+        Event::CommandReceived(e) => {
+            format!("{} by {}: /{} {}", place(&e.chat), e.sender.id, e.name, e.arguments)
+        }
+        Event::CommandAnswered(e) => format!("{}", e.command),
+        Event::MessageRefused(e) => format!("{} by {}: {}", place(&e.chat), e.sender.id, e.why),
+        Event::ChatSeen(e) => {
+            format!("{} {:?} {}", place(&e.chat), e.kind, e.title.as_deref().unwrap_or_default())
+        }
+        Event::HomeChosen(e) => place(&e.chat),
+        Event::TargetDied(e) => format!("{}: {}", place(&e.target), e.why),
+        Event::TargetRevived(e) => place(&e.target),
+        Event::CursorMoved(e) => format!("{} {}", e.platform, e.cursor),
         Event::CompressionStarted(e) => {
             format!("{:?}, attempt {}, {} tokens", e.trigger, e.attempt, e.before_tokens)
         }
@@ -127,12 +155,11 @@ fn words(event: &Event) -> String {
         }
         Event::DeliveryPlanned(e) => {
             format!(
-                "{:?} to {}:{} in {}: {}",
+                "{:?} to {} in {}: {}",
                 e.kind,
-                e.target.platform,
-                e.target.chat,
+                place(&e.target),
                 e.chunks.len(),
-                e.chunks.join("")
+                e.chunks.iter().map(part).collect::<String>()
             )
         }
         Event::DeliveryAttempted(e) => format!("{} chunk {} attempt {}", e.delivery, e.chunk, e.attempt),
@@ -145,5 +172,19 @@ fn text(text: &Text) -> String {
     match text {
         Text::Inline(text) => text.clone(),
         Text::Stored(blob) => format!("({} bytes, {})", blob.bytes, blob.hash.short()),
+    }
+}
+
+/// A chat, for people.
+fn place(chat: &ChatRef) -> String {
+    let thread = chat.thread.as_ref().map(|thread| format!(":{thread}")).unwrap_or_default();
+    format!("{}:{}{thread}", chat.platform, chat.chat)
+}
+
+/// What one message holds, for people.
+fn part(part: &Part) -> String {
+    match part {
+        Part::Text(text) => text.clone(),
+        Part::File(file) => format!("[{}]", file.name),
     }
 }

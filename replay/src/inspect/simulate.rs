@@ -199,7 +199,11 @@ fn commands(state: &SessionState, append: &[Recorded]) -> Vec<Command> {
             with_intent(tool_intent(state, e.call), |intent| Command::ToolInDoubt { intent })
         }
         Event::DeliveryPlanned(e) => {
-            vec![Command::DeliveryPrepared { chunks: e.chunks.clone(), keyed: e.keyed }]
+            let closing = state.turn.as_ref().is_some_and(|turn| matches!(turn.phase, Phase::Closing { .. }));
+            vec![match closing {
+                true => Command::DeliveryPrepared { chunks: e.chunks.clone(), keyed: e.keyed },
+                false => Command::Say(e.clone()),
+            }]
         }
         Event::DeliveryAttempted(e) => {
             let uncertain =
@@ -217,6 +221,26 @@ fn commands(state: &SessionState, append: &[Recorded]) -> Vec<Command> {
         Event::ProgramCallFinished(e) => vec![Command::Record(Fact::ProgramCallFinished(e.clone()))],
         Event::ProcessStarted(e) => vec![Command::Record(Fact::ProcessStarted(e.clone()))],
         Event::ProcessEnded(e) => vec![Command::Record(Fact::ProcessEnded(e.clone()))],
+        Event::PreviewPosted(e) => vec![Command::Record(Fact::PreviewPosted(e.clone()))],
+        Event::HistoryGiven(e) => vec![Command::GiveHistory(e.clone())],
+        Event::MessageMirrored(e) => vec![Command::Mirror(e.clone())],
+        Event::DeliveryDropped(e) => vec![Command::DropDelivery { delivery: e.delivery }],
+        // In the stream of the gateway; a session has none.
+        Event::GatewayStarted(_)
+        | Event::GatewayDrained(_)
+        | Event::ConfigurationReloaded(_)
+        | Event::PairingRequested(_)
+        | Event::PairingApproved(_)
+        | Event::PairingRevoked(_)
+        | Event::PairingMissed(_)
+        | Event::CommandReceived(_)
+        | Event::CommandAnswered(_)
+        | Event::MessageRefused(_)
+        | Event::ChatSeen(_)
+        | Event::HomeChosen(_)
+        | Event::TargetDied(_)
+        | Event::TargetRevived(_)
+        | Event::CursorMoved(_) => Vec::new(),
         // A yes that lasts is recorded with its own append by the shell; nothing decides it.
         Event::ApprovalGranted(_)
         | Event::ApprovalUsed(_)
@@ -295,6 +319,7 @@ fn as_message(state: &SessionState, message_id: &str, sender: &Sender, text: &st
         sender: sender.clone(),
         text: text.to_owned(),
         attachments: Vec::new(),
+        context: None,
     }
 }
 
@@ -417,6 +442,10 @@ fn command_name(command: &Command) -> &'static str {
         Command::Delivered { .. } => "Delivered",
         Command::DeliveryFailed { .. } => "DeliveryFailed",
         Command::DeliveryUncertain { .. } => "DeliveryUncertain",
+        Command::Say(_) => "Say",
+        Command::DropDelivery { .. } => "DropDelivery",
+        Command::GiveHistory(_) => "GiveHistory",
+        Command::Mirror(_) => "Mirror",
         Command::Title(_) => "Title",
         Command::Notice(_) => "Notice",
         Command::Record(_) => "Record",

@@ -53,8 +53,15 @@ pub fn message(text: &str) -> NewEvent {
     let chat = ChatRef { platform: "cli".into(), chat: "kit".into(), thread: None };
     let sender = Sender { id: "someone".into(), name: None };
     let message_id = text.to_owned();
-    Event::from(MessageReceived { message_id, chat, sender, text: text.to_owned(), attachments: Vec::new() })
-        .into()
+    Event::from(MessageReceived {
+        message_id,
+        chat,
+        sender,
+        text: text.to_owned(),
+        attachments: Vec::new(),
+        context: None,
+    })
+    .into()
 }
 
 /// An event that did not come from outside.

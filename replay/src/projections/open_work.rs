@@ -63,7 +63,7 @@ pub struct OpenWorks;
 
 impl Fold for OpenWorks {
     const NAME: &'static str = "open_work";
-    const SCHEMA: u32 = 2;
+    const SCHEMA: u32 = 3;
 
     fn apply(&self, recorded: &Recorded, rows: &mut Rows<'_>, _: &dyn Log) -> Result<(), Error> {
         let stream = recorded.envelope.stream;
@@ -95,6 +95,7 @@ fn matters(event: &Event) -> bool {
             | Event::DeliveryPlanned(_)
             | Event::DeliveryConfirmed(_)
             | Event::DeliveryFailed(_)
+            | Event::DeliveryDropped(_)
             | Event::SessionEnded(_)
     )
 }
@@ -147,6 +148,7 @@ fn take_in(work: &mut OpenWork, recorded: &Recorded) {
         Event::DeliveryFailed(failed) if failed.retry_at.is_none() => {
             settle(work, failed.delivery, failed.chunk, usize::MAX);
         }
+        Event::DeliveryDropped(dropped) => settle(work, dropped.delivery, 0, usize::MAX),
         Event::SessionEnded(_) => {
             work.queued.clear();
             work.approvals.clear();

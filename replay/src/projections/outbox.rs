@@ -1,7 +1,7 @@
 //! The outbox: what was to be sent to each target, in order, and what became of it.
 
 use herm_schema::events::{ChatRef, DeliveryFailed, DeliveryFailure, DeliveryKind};
-use herm_schema::{Event, Micros, Position, Recorded, SessionId, StreamId, StreamPos};
+use herm_schema::{Event, Micros, Position, Recorded, StreamId, StreamPos};
 use serde::{Deserialize, Serialize};
 
 use super::Error;
@@ -11,7 +11,8 @@ use crate::log::Log;
 /// One delivery to one target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delivery {
-    pub session: SessionId,
+    /// The session's, or the gateway's.
+    pub stream: StreamId,
     /// Stream position of the plan, which names the delivery in its session.
     pub delivery: StreamPos,
     pub planned: Position,
@@ -74,19 +75,16 @@ pub struct Outbox;
 
 impl Fold for Outbox {
     const NAME: &'static str = "outbox";
-    const SCHEMA: u32 = 1;
+    const SCHEMA: u32 = 2;
 
     fn apply(&self, recorded: &Recorded, rows: &mut Rows<'_>, _: &dyn Log) -> Result<(), Error> {
         let envelope = &recorded.envelope;
         let stream = envelope.stream;
         match &recorded.event {
             Event::DeliveryPlanned(planned) => {
-                let Some(session) = SessionId::of_stream(stream) else {
-                    return Ok(());
-                };
                 let chunk = Chunk { attempts: 0, possible_repeat: false, standing: Standing::Planned };
                 let delivery = Delivery {
-                    session,
+                    stream,
                     delivery: envelope.stream_pos,
                     planned: envelope.position,
                     planned_at: envelope.recorded_at,
@@ -114,6 +112,7 @@ impl Fold for Outbox {
                 })
             }
             Event::DeliveryFailed(failed) => give_up_or_wait(rows, stream, failed),
+            Event::DeliveryDropped(dropped) => give_up(rows, stream, dropped.delivery),
             _ => Ok(()),
         }
     }
@@ -153,6 +152,19 @@ fn give_up_or_wait(rows: &mut Rows<'_>, stream: StreamId, failed: &DeliveryFaile
             chunk.standing = if class == DeliveryFailure::Unknown { Standing::Unknown } else { for_good() };
         }
         rest.for_each(|chunk| chunk.standing = for_good());
+    })
+}
+
+/// A person gave up what is left of it.
+fn give_up(rows: &mut Rows<'_>, stream: StreamId, delivery: StreamPos) -> Result<(), Error> {
+    let Some(key) = rows.get::<Vec<u8>>(&named_key(stream, delivery))? else {
+        return Ok(());
+    };
+    rows.modify(&key, |delivery: &mut Delivery| {
+        for chunk in delivery.chunks.iter_mut().filter(|chunk| !chunk.standing.is_final()) {
+            let message = "given up by a person".to_owned();
+            chunk.standing = Standing::Failed { class: DeliveryFailure::Refused, message };
+        }
     })
 }
 

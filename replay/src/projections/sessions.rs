@@ -43,6 +43,8 @@ pub struct SessionRow {
     pub platform: String,
     pub chat: String,
     pub thread: Option<String>,
+    /// By which messages find it; empty where none look for it.
+    pub key: String,
     pub cwd: String,
     /// The model that its next call goes to.
     pub model: String,
@@ -65,7 +67,7 @@ pub struct SessionList;
 
 impl Fold for SessionList {
     const NAME: &'static str = "sessions";
-    const SCHEMA: u32 = 2;
+    const SCHEMA: u32 = 3;
 
     fn apply(&self, recorded: &Recorded, rows: &mut Rows<'_>, _: &dyn Log) -> Result<(), Error> {
         let Some(id) = SessionId::of_stream(recorded.envelope.stream) else {
@@ -80,6 +82,7 @@ impl Fold for SessionList {
                 platform: opened.chat.platform.clone(),
                 chat: opened.chat.chat.clone(),
                 thread: opened.chat.thread.clone(),
+                key: opened.key.clone(),
                 cwd: opened.cwd.clone(),
                 model: String::new(),
                 provider: String::new(),

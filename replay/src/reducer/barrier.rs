@@ -16,7 +16,18 @@ pub fn durability(event: &Event) -> Durability {
             EffectClass::Repeatable => Durability::Queued,
         },
         // What is sent must be known to be owed.
-        Event::DeliveryPlanned(_) | Event::DeliveryAttempted(_) => Durability::Disk,
+        Event::DeliveryPlanned(_) | Event::DeliveryAttempted(_) | Event::DeliveryDropped(_) => {
+            Durability::Disk
+        }
+        // What was asked of herm itself, and who may ask.
+        Event::CommandReceived(_)
+        | Event::PairingRequested(_)
+        | Event::PairingApproved(_)
+        | Event::PairingRevoked(_)
+        | Event::MessageRefused(_)
+        | Event::GatewayStarted(_)
+        | Event::HistoryGiven(_)
+        | Event::MessageMirrored(_) => Durability::Disk,
         // A lasting yes, its use and its end; a key that was mended or exchanged.
         Event::ApprovalGranted(_)
         | Event::ApprovalUsed(_)
@@ -64,6 +75,16 @@ pub fn durability(event: &Event) -> Durability {
         | Event::CompressionFailed(_)
         | Event::ToolResultsPruned(_)
         | Event::DeliveryConfirmed(_)
+        | Event::PreviewPosted(_)
+        | Event::GatewayDrained(_)
+        | Event::ConfigurationReloaded(_)
+        | Event::PairingMissed(_)
+        | Event::CommandAnswered(_)
+        | Event::ChatSeen(_)
+        | Event::HomeChosen(_)
+        | Event::TargetDied(_)
+        | Event::TargetRevived(_)
+        | Event::CursorMoved(_)
         | Event::DeliveryFailed(_) => Durability::Queued,
     }
 }

@@ -94,7 +94,7 @@ pub enum Command {
         intent: StreamPos,
     },
     DeliveryPrepared {
-        chunks: Vec<String>,
+        chunks: Vec<Part>,
         keyed: bool,
     },
     Delivered {
@@ -111,6 +111,16 @@ pub enum Command {
     DeliveryUncertain {
         intent: StreamPos,
     },
+    /// Something is to be said in a chat besides the answers of turns.
+    Say(DeliveryPlanned),
+    /// A person gives up what is left of a delivery.
+    DropDelivery {
+        delivery: StreamPos,
+    },
+    /// A conversation that was had elsewhere goes on here.
+    GiveHistory(HistoryGiven),
+    /// herm said something in this chat from elsewhere.
+    Mirror(MessageMirrored),
     /// herm has something to say that nobody asked for.
     Notice(NoticeReceived),
     /// Something was done in the world that the session has to know of.
@@ -146,6 +156,7 @@ pub enum Fact {
     ProcessEnded(ProcessEnded),
     ProgramCallStarted(ProgramCallStarted),
     ProgramCallFinished(ProgramCallFinished),
+    PreviewPosted(PreviewPosted),
 }
 
 /// What becomes of a tool call before it runs.

@@ -98,6 +98,11 @@ pub fn notice(event: &NoticeReceived) -> String {
     format!("[From herm, not from the user: background process `{}` {what}.]\n{}", event.about, event.text)
 }
 
+/// What the model is told of something that was said in its chat from elsewhere.
+pub fn mirrored(event: &MessageMirrored) -> String {
+    format!("[From herm, not from the user: this was sent here from {}.]\n{}", event.from, event.text)
+}
+
 /// A few words on why a turn ended.
 pub fn describe(reason: ExitReason) -> &'static str {
     match reason {

@@ -1,10 +1,10 @@
 //! What a state owes the world, as data: the same state owes the same.
 
-use herm_schema::Micros;
 use herm_schema::events::{AuxiliaryTask, ExitReason, PromptReason};
 
 use super::effect::Effect;
 use super::state::*;
+use crate::deliveries::{self, Owed};
 
 /// Everything that is owed now. What is not in it any more is to be cancelled.
 pub fn owed(state: &SessionState) -> Vec<Effect> {
@@ -12,7 +12,10 @@ pub fn owed(state: &SessionState) -> Vec<Effect> {
     if let Some(turn) = &state.turn {
         owed_by_turn(state, turn, &mut effects);
     } else if state.ended.is_none() && state.policy.is_some() && !state.queue.is_empty() {
-        effects.push(Effect::Advance);
+        effects.push(match state.debounced_until() {
+            Some(until) => Effect::Wait { until },
+            None => Effect::Advance,
+        });
     }
     owed_to_chats(state, &mut effects);
     if wants_title(state) {
@@ -97,26 +100,13 @@ fn owed_by_batch(turn: &Turn, batch: &Batch, effects: &mut Vec<Effect>) {
     }
 }
 
-/// Chunks in order, deliveries in order per target: one at a time.
 fn owed_to_chats(state: &SessionState, effects: &mut Vec<Effect>) {
-    let mut busy = Vec::new();
-    for (id, delivery) in &state.deliveries {
-        if busy.contains(&&delivery.target) {
-            continue;
+    effects.extend(deliveries::owed(&state.deliveries).into_iter().map(|owed| match owed {
+        Owed::Attempt => Effect::Advance,
+        Owed::Wait { until } => Effect::Wait { until },
+        Owed::Send { intent, position, delivery, chunk } => {
+            Effect::Deliver { intent, position, delivery, chunk }
         }
-        busy.push(&delivery.target);
-        let next = delivery.chunks.iter().enumerate().find(|(_, chunk)| !chunk.resolved());
-        let Some((index, chunk)) = next else {
-            continue;
-        };
-        effects.push(match chunk.status {
-            ChunkStatus::Due { not_before } if not_before > Micros(0) => Effect::Wait { until: not_before },
-            ChunkStatus::Due { .. } => Effect::Advance,
-            ChunkStatus::Attempted { intent, position, .. } => {
-                Effect::Deliver { intent, position, delivery: *id, chunk: index as u16 }
-            }
-            ChunkStatus::Confirmed | ChunkStatus::Failed => continue,
-        });
-    }
+    }));
     effects.dedup();
 }

@@ -1,15 +1,17 @@
 //! What a session is at one moment: a fold of its events and nothing besides.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use herm_schema::events::*;
 use herm_schema::{BlobRef, CallRef, Digest, JsonText, Micros, Position, SessionId, StreamPos, Text, TurnId};
 use serde::{Deserialize, Serialize};
 
 use super::request::RequestOptions;
+use crate::deliveries::Deliveries;
+pub use crate::deliveries::{Chunk, ChunkStatus, Delivery};
 
 /// Raised when the shape or meaning of [`SessionState`] changes; snapshots of others are dropped.
-pub const STATE_VERSION: u32 = 3;
+pub const STATE_VERSION: u32 = 4;
 
 /// A session at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,6 +20,8 @@ pub struct SessionState {
     pub head: StreamHead,
     pub opened: Option<SessionOpened>,
     pub policy: Option<Policy>,
+    /// What a client adds at the end of the system prompt.
+    pub client_system: Option<String>,
     /// `None` until built, and again when it has to be built anew.
     pub prompt: Option<BlobRef>,
     /// Why the next prompt is built.
@@ -29,7 +33,7 @@ pub struct SessionState {
     pub queue: VecDeque<Queued>,
     pub turn: Option<Turn>,
     /// Deliveries with a chunk that is neither confirmed nor failed for good.
-    pub deliveries: BTreeMap<StreamPos, Delivery>,
+    pub deliveries: Deliveries,
     /// Lasting yeses of this session.
     pub grants: Vec<Grant>,
     /// Calls that nobody has answered for, oldest first, at most [`PARKED_MAX`].
@@ -72,6 +76,7 @@ pub struct Offer {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Queued {
     pub at: StreamPos,
+    pub said_at: Micros,
     pub what: Waiting,
 }
 
@@ -80,17 +85,28 @@ pub enum Waiting {
     Message {
         text: String,
         attachments: Vec<Attachment>,
+        /// The platform's id of it; empty for what no person said.
+        message_id: String,
+        /// The sender's id; empty for what no person said.
+        by: String,
     },
     /// A parked call that somebody has allowed since.
-    Call {
-        call: CallRef,
-        asked: ToolCall,
-    },
+    Call { call: CallRef, asked: ToolCall },
 }
 
 impl Queued {
     pub fn text(at: StreamPos, text: impl Into<String>) -> Self {
-        Self { at, what: Waiting::Message { text: text.into(), attachments: Vec::new() } }
+        let (message_id, by) = (String::new(), String::new());
+        let what = Waiting::Message { text: text.into(), attachments: Vec::new(), message_id, by };
+        Self { at, said_at: Micros(0), what }
+    }
+
+    /// Who said it; `None` for what no person said.
+    fn by(&self) -> Option<&str> {
+        match &self.what {
+            Waiting::Message { by, .. } => Some(by.as_str()).filter(|by| !by.is_empty()),
+            Waiting::Call { .. } => None,
+        }
     }
 }
 
@@ -247,6 +263,10 @@ pub struct ContextState {
     /// Compressions in a row that gained nothing.
     pub ineffective: u32,
     pub compressions: u32,
+    /// Compressions in a row that failed.
+    pub failures: u32,
+    /// None is begun before this time, unless the provider says that the context does not fit.
+    pub rests_until: Option<Micros>,
     /// Context size at which pruning is looked at again.
     pub prune_rearm_tokens: u64,
 }
@@ -299,6 +319,10 @@ pub struct Turn {
     pub history: Vec<CallTrace>,
     /// Directories of which a checkpoint was taken in this turn.
     pub checkpoints: Vec<String>,
+    /// The platform's id of the message that it answers.
+    pub answers: Option<String>,
+    /// The platform's id of the message that shows how the answer comes to be.
+    pub preview: Option<String>,
 }
 
 /// Something to be put beside a tool result.
@@ -388,49 +412,6 @@ impl CallState {
     }
 }
 
-/// A delivery that is owed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Delivery {
-    pub planned: Position,
-    pub target: ChatRef,
-    pub kind: DeliveryKind,
-    pub keyed: bool,
-    pub chunks: Vec<Chunk>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Chunk {
-    pub text: String,
-    pub attempts: u32,
-    /// An earlier attempt may have reached the person.
-    pub uncertain: bool,
-    pub status: ChunkStatus,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum ChunkStatus {
-    /// To be sent, not before this time.
-    Due {
-        not_before: Micros,
-    },
-    /// Being sent; by the position of its intent.
-    Attempted {
-        intent: StreamPos,
-        position: Position,
-        possible_repeat: bool,
-    },
-    Confirmed,
-    /// Failed for good.
-    Failed,
-}
-
-impl Chunk {
-    /// Whether nothing more is owed for it.
-    pub fn resolved(&self) -> bool {
-        matches!(self.status, ChunkStatus::Confirmed | ChunkStatus::Failed)
-    }
-}
-
 impl SessionState {
     /// The model that answers now: the session's own, or the fallback that the turn has come to.
     pub fn choice(&self) -> Option<&ModelChoice> {
@@ -466,5 +447,32 @@ impl SessionState {
     /// The position that the next event will have in the stream.
     pub fn next_pos(&self) -> StreamPos {
         self.head.stream_pos.next()
+    }
+
+    /// What waits and shares the next turn, oldest first: the messages that one person said in a row,
+    /// each so soon after the one before that the debounce had not passed.
+    pub fn next_inbound(&self) -> Vec<&Queued> {
+        let debounce_us = self.policy.as_ref().map_or(0, |policy| policy.debounce_us);
+        let mut run: Vec<&Queued> = Vec::new();
+        for queued in &self.queue {
+            let follows = run.last().is_none_or(|last| {
+                debounce_us > 0
+                    && last.by().is_some()
+                    && last.by() == queued.by()
+                    && queued.said_at.since(last.said_at) <= debounce_us
+            });
+            if !follows {
+                break;
+            }
+            run.push(queued);
+        }
+        run
+    }
+
+    /// Until when the next turn waits for more from the same person; `None` if it does not.
+    pub fn debounced_until(&self) -> Option<Micros> {
+        let debounce_us = self.policy.as_ref().map_or(0, |policy| policy.debounce_us);
+        let last = self.next_inbound().last().copied().filter(|last| last.by().is_some())?;
+        (debounce_us > 0).then(|| last.said_at.plus(debounce_us))
     }
 }

@@ -61,6 +61,8 @@ pub fn policy() -> Policy {
             no_progress_stop: 5,
         },
         busy: BusyPolicy::Interrupt,
+        debounce_us: 0,
+        chosen: Vec::new(),
         approvals: ApprovalMode::Manual,
         scene: Scene::Terminal,
         delivery: DeliveryPolicy::AtLeastOnce,
@@ -108,6 +110,8 @@ impl Session {
             messages: 0,
         };
         let opened = SessionOpened {
+            key: String::new(),
+            shared: false,
             profile: "default".into(),
             chat: chat(),
             cwd: "/work".into(),
@@ -153,6 +157,7 @@ impl Session {
             sender: sender(),
             text: text.into(),
             attachments: Vec::new(),
+            context: None,
         }
     }
 
@@ -254,7 +259,7 @@ impl Session {
     pub fn deliver(&mut self) {
         for effect in self.settle() {
             if let Effect::PlanDelivery { text, .. } = effect {
-                self.ask(Command::DeliveryPrepared { chunks: vec![text], keyed: false }).unwrap();
+                self.ask(Command::DeliveryPrepared { chunks: vec![text.into()], keyed: false }).unwrap();
             }
         }
         for effect in self.settle() {

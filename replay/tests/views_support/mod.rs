@@ -92,6 +92,8 @@ impl<'a> Scripted<'a> {
             thread: seed.is_multiple_of(2).then(|| "7".to_owned()),
         };
         scripted.ask(Command::Open(SessionOpened {
+            key: String::new(),
+            shared: false,
             profile: ["default", "work"][seed as usize % 2].to_owned(),
             chat,
             cwd: "/work".to_owned(),
@@ -131,6 +133,7 @@ impl<'a> Scripted<'a> {
             sender: Sender { id: "u1".to_owned(), name: Some("Ada".to_owned()) },
             text: text.to_owned(),
             attachments: Vec::new(),
+            context: None,
         };
         self.ask(Command::Receive { message, visible_text: "so far".to_owned() })
     }
@@ -195,9 +198,10 @@ impl<'a> Scripted<'a> {
                 false => Command::ToolFinished { intent, outcome: self.outcome() },
             },
             Effect::Title => return self.title(),
-            Effect::PlanDelivery { text, .. } => {
-                Command::DeliveryPrepared { chunks: halves(&text), keyed: false }
-            }
+            Effect::PlanDelivery { text, .. } => Command::DeliveryPrepared {
+                chunks: halves(&text).into_iter().map(Into::into).collect(),
+                keyed: false,
+            },
             Effect::Deliver { intent, .. } => self.deliver(intent),
         };
         self.ask(command);
@@ -373,6 +377,8 @@ pub fn policy(seed: u64) -> Policy {
         },
         fallbacks: Vec::new(),
         spending: SpendingPolicy::default(),
+        debounce_us: 0,
+        chosen: Vec::new(),
         titles: seed > 0 && seed.is_multiple_of(3),
         limits: Limits {
             iterations_max: 8,

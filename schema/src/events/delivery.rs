@@ -1,7 +1,7 @@
 //! Deliveries: planned, attempted, confirmed, failed. What is planned and neither confirmed nor
 //! failed for good is owed.
 
-use super::ChatRef;
+use super::{Attachment, ChatRef};
 use crate::{Micros, StreamPos};
 
 payload! {
@@ -9,10 +9,39 @@ payload! {
     pub struct DeliveryPlanned {
         pub target: ChatRef,
         pub kind: DeliveryKind,
-        /// The text, cut to the platform's limit, in order.
-        pub chunks: Vec<String>,
+        /// Cut to the platform's limit, in order.
+        pub chunks: Vec<Part>,
         /// Whether the platform recognises a repeat by a key.
         pub keyed: bool,
+        /// The platform's id of the message that it answers, where that has to be said.
+        pub reply_to: Option<String>,
+        /// Part of it may have reached the person already.
+        pub possible_repeat: bool,
+    }
+}
+
+payload! {
+    /// What one message of the platform holds.
+    pub enum Part {
+        /// Markdown.
+        Text(String),
+        File(Attachment),
+    }
+}
+
+impl Part {
+    /// What it says; a file says its name.
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Text(text) => text,
+            Self::File(file) => &file.name,
+        }
+    }
+}
+
+impl<T: Into<String>> From<T> for Part {
+    fn from(text: T) -> Self {
+        Self::Text(text.into())
     }
 }
 
@@ -70,5 +99,19 @@ payload! {
         Refused,
         /// An attempt before a restart has no known outcome, and the policy is not to repeat.
         Unknown,
+    }
+}
+
+payload! {
+    /// A message that shows how an answer comes to be: what answers the turn takes its place.
+    pub struct PreviewPosted {
+        pub platform_message_id: String,
+    }
+}
+
+payload! {
+    /// A person gave up what is left of a delivery.
+    pub struct DeliveryDropped {
+        pub delivery: StreamPos,
     }
 }

@@ -31,6 +31,8 @@ payload! {
         pub text: String,
         /// In the order in which they were sent.
         pub attachments: Vec<Attachment>,
+        /// What the platform says about it, for the model: what it replies to, which file was left out.
+        pub context: Option<String>,
     }
 }
 
@@ -100,5 +102,14 @@ payload! {
         ProcessEnded,
         /// A background process printed what was waited for.
         ProcessPrinted,
+    }
+}
+
+payload! {
+    /// herm said something in the chat of this session from elsewhere.
+    pub struct MessageMirrored {
+        /// Where it was said from, in words.
+        pub from: String,
+        pub text: String,
     }
 }

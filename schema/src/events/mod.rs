@@ -18,6 +18,7 @@ macro_rules! payload {
 mod approval;
 mod context;
 mod delivery;
+mod gateway;
 mod inbound;
 mod model;
 mod policy;
@@ -28,6 +29,7 @@ mod turn;
 pub use approval::*;
 pub use context::*;
 pub use delivery::*;
+pub use gateway::*;
 pub use inbound::*;
 pub use model::*;
 pub use policy::*;

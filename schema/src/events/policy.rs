@@ -13,11 +13,25 @@ payload! {
         pub compression: CompressionPolicy,
         pub guardrails: GuardrailPolicy,
         pub busy: BusyPolicy,
+        /// A message waits so long for more from the same person before its turn begins; they share one.
+        pub debounce_us: u64,
         pub approvals: ApprovalMode,
         pub scene: Scene,
         pub delivery: DeliveryPolicy,
+        /// What people of the session chose; new settings leave it as it is.
+        pub chosen: Vec<Chosen>,
         /// Which decisions the reducer takes; raised when a change would decide old logs otherwise.
         pub reducer_version: u32,
+    }
+}
+
+payload! {
+    /// A setting that people of a session choose for it.
+    #[derive(Copy, PartialOrd, Ord)]
+    pub enum Chosen {
+        Model,
+        Busy,
+        Approvals,
     }
 }
 
@@ -46,6 +60,32 @@ payload! {
 }
 
 impl Policy {
+    /// These settings, of which people of the session chose `chosen`.
+    #[must_use]
+    pub fn choosing(mut self, chosen: Chosen) -> Self {
+        if !self.chosen.contains(&chosen) {
+            self.chosen.push(chosen);
+        }
+        self
+    }
+
+    /// These settings, with what people of a session chose while it ran under `before`.
+    #[must_use]
+    pub fn keeping(mut self, before: &Self) -> Self {
+        for chosen in &before.chosen {
+            match chosen {
+                Chosen::Model => {
+                    self.model = before.model.clone();
+                    self.fallbacks.clone_from(&before.fallbacks);
+                }
+                Chosen::Busy => self.busy = before.busy,
+                Chosen::Approvals => self.approvals = before.approvals,
+            }
+        }
+        self.chosen.clone_from(&before.chosen);
+        self
+    }
+
     /// The model of a route: 0 is the session's own, 1 the first fallback.
     pub fn route(&self, route: u32) -> Option<&ModelChoice> {
         match route.checked_sub(1) {

@@ -1,6 +1,6 @@
 //! A session comes into being, is configured, ends.
 
-use super::{ChatRef, Policy};
+use super::{Attachment, ChatRef, Policy};
 use crate::{BlobRef, Digest};
 
 payload! {
@@ -8,12 +8,41 @@ payload! {
     pub struct SessionOpened {
         pub profile: String,
         pub chat: ChatRef,
+        /// By which messages find it, unambiguous within the profile; empty where none look for it.
+        pub key: String,
+        /// Several people speak in it: the model is told who says what.
+        pub shared: bool,
         /// Working directory of its tools, absolute.
         pub cwd: String,
         /// Where its command lines run, such as `local` or `container`; the same for all its calls.
         pub environment: String,
         /// The herm that opened it.
         pub herm_version: String,
+    }
+}
+
+payload! {
+    /// A conversation that was had elsewhere, and goes on here; before the first message.
+    pub struct HistoryGiven {
+        /// What the client adds at the end of the system prompt.
+        pub system: Option<String>,
+        pub messages: Vec<GivenMessage>,
+    }
+}
+
+payload! {
+    pub struct GivenMessage {
+        pub by: GivenBy,
+        pub text: String,
+        pub attachments: Vec<Attachment>,
+    }
+}
+
+payload! {
+    #[derive(Copy)]
+    pub enum GivenBy {
+        Person,
+        Model,
     }
 }
 

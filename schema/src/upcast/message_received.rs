@@ -1,10 +1,10 @@
-//! Version 1 of `MessageReceived` knew no attachments.
+//! Version 1 of `MessageReceived` knew no attachments, version 2 no context.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::step;
 use crate::CodecError;
-use crate::events::{ChatRef, MessageReceived, Sender};
+use crate::events::{Attachment, ChatRef, MessageReceived, Sender};
 
 #[derive(Deserialize)]
 struct V1 {
@@ -14,12 +14,32 @@ struct V1 {
     text: String,
 }
 
+#[derive(Serialize, Deserialize)]
+struct V2 {
+    message_id: String,
+    chat: ChatRef,
+    sender: Sender,
+    text: String,
+    attachments: Vec<Attachment>,
+}
+
 pub(super) fn from_1(bytes: &[u8]) -> Result<Vec<u8>, CodecError> {
-    step(bytes, |old: V1| MessageReceived {
+    step(bytes, |old: V1| V2 {
         message_id: old.message_id,
         chat: old.chat,
         sender: old.sender,
         text: old.text,
         attachments: Vec::new(),
+    })
+}
+
+pub(super) fn from_2(bytes: &[u8]) -> Result<Vec<u8>, CodecError> {
+    step(bytes, |old: V2| MessageReceived {
+        message_id: old.message_id,
+        chat: old.chat,
+        sender: old.sender,
+        text: old.text,
+        attachments: old.attachments,
+        context: None,
     })
 }

@@ -4,6 +4,7 @@
 //! the payload of the next; [`walk`] goes on until the version that this build writes.
 
 mod approvals;
+mod delivery_planned;
 mod message_received;
 mod model_call_started;
 mod session_configured;
@@ -23,9 +24,12 @@ pub struct Step {
 /// Every step there is.
 pub const STEPS: &[Step] = &[
     Step { kind: 100, from: 1, apply: session_opened::from_1 },
+    Step { kind: 100, from: 2, apply: session_opened::from_2 },
     Step { kind: 101, from: 1, apply: session_configured::from_1 },
     Step { kind: 101, from: 2, apply: session_configured::from_2 },
+    Step { kind: 101, from: 3, apply: session_configured::from_3 },
     Step { kind: 200, from: 1, apply: message_received::from_1 },
+    Step { kind: 200, from: 2, apply: message_received::from_2 },
     // One more reason for an end; what was said before is said the same.
     Step { kind: 301, from: 1, apply: same },
     Step { kind: 400, from: 1, apply: model_call_started::from_1 },
@@ -37,6 +41,7 @@ pub const STEPS: &[Step] = &[
     Step { kind: 600, from: 1, apply: approvals::requested_from_1 },
     Step { kind: 601, from: 1, apply: approvals::decided_from_1 },
     Step { kind: 603, from: 1, apply: approvals::granted_from_1 },
+    Step { kind: 800, from: 1, apply: delivery_planned::from_1 },
 ];
 
 fn same(bytes: &[u8]) -> Result<Vec<u8>, CodecError> {

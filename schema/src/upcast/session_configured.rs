@@ -1,5 +1,5 @@
 //! Version 1 of `SessionConfigured` knew one model with one key, no limit of spending and no titles;
-//! version 2 knew no scene.
+//! version 2 knew no scene, version 3 began a turn at once.
 
 use serde::{Deserialize, Serialize};
 
@@ -56,13 +56,34 @@ struct PolicyV2 {
     reducer_version: u32,
 }
 
+#[derive(Serialize, Deserialize)]
+struct V3 {
+    policy: PolicyV3,
+}
+
+#[derive(Serialize, Deserialize)]
+struct PolicyV3 {
+    model: ModelChoice,
+    fallbacks: Vec<ModelChoice>,
+    limits: Limits,
+    spending: SpendingPolicy,
+    titles: bool,
+    compression: CompressionPolicy,
+    guardrails: GuardrailPolicy,
+    busy: BusyPolicy,
+    approvals: ApprovalMode,
+    scene: Scene,
+    delivery: DeliveryPolicy,
+    reducer_version: u32,
+}
+
 pub(super) fn from_1(bytes: &[u8]) -> Result<Vec<u8>, CodecError> {
     step(bytes, |old: V1| V2 { policy: second(old.policy) })
 }
 
 pub(super) fn from_2(bytes: &[u8]) -> Result<Vec<u8>, CodecError> {
-    step(bytes, |V2 { policy: old }| SessionConfigured {
-        policy: Policy {
+    step(bytes, |V2 { policy: old }| V3 {
+        policy: PolicyV3 {
             model: old.model,
             fallbacks: old.fallbacks,
             limits: old.limits,
@@ -73,6 +94,27 @@ pub(super) fn from_2(bytes: &[u8]) -> Result<Vec<u8>, CodecError> {
             busy: old.busy,
             approvals: old.approvals,
             scene: Scene::Terminal,
+            delivery: old.delivery,
+            reducer_version: old.reducer_version,
+        },
+    })
+}
+
+pub(super) fn from_3(bytes: &[u8]) -> Result<Vec<u8>, CodecError> {
+    step(bytes, |V3 { policy: old }| SessionConfigured {
+        policy: Policy {
+            model: old.model,
+            fallbacks: old.fallbacks,
+            limits: old.limits,
+            spending: old.spending,
+            titles: old.titles,
+            compression: old.compression,
+            guardrails: old.guardrails,
+            busy: old.busy,
+            debounce_us: 0,
+            chosen: Vec::new(),
+            approvals: old.approvals,
+            scene: old.scene,
             delivery: old.delivery,
             reducer_version: old.reducer_version,
         },

@@ -2,7 +2,7 @@
 //! never shown again.
 
 mod add;
-mod ask;
+pub mod ask;
 mod rests;
 
 use clap::{Args, Subcommand};

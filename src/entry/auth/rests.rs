@@ -7,7 +7,6 @@ use herm_schema::events::CredentialReset;
 
 use crate::config::Home;
 use crate::effects::profile_stream;
-use crate::entry::engine::PROFILE;
 use crate::entry::{Failure, store};
 use crate::runtime::models::credentials::Credentials;
 use crate::runtime::{Clock, SystemClock};
@@ -17,7 +16,7 @@ use crate::runtime::{Clock, SystemClock};
 /// # Errors
 /// The log cannot be read.
 pub fn of(home: &Home) -> Result<Credentials, Failure> {
-    Ok(Credentials::of(&*store::log(home)?, profile_stream(PROFILE), Vec::new())?)
+    Ok(Credentials::of(&*store::log(home)?, profile_stream(home.profile_name()), Vec::new())?)
 }
 
 /// Records that a person says that keys are good again.
@@ -29,7 +28,7 @@ pub fn reset(home: &Home, provider: &str, credential: Option<&str>) -> Result<()
     let log = SegmentLog::open(Options::new(home.log_dir()))?;
     let reset = CredentialReset { provider: provider.to_owned(), credential: credential.map(str::to_owned) };
     log.append(Append {
-        stream: profile_stream(PROFILE),
+        stream: profile_stream(home.profile_name()),
         expect: Expect::Any,
         key: None,
         at: SystemClock.now(),

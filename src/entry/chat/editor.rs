@@ -19,6 +19,8 @@ use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{CompletionType, Config, Context, ExternalPrinter, Helper};
 use tokio::sync::mpsc;
 
+use crate::inbound::slash_table::SlashCommand;
+
 /// Lines of history that are kept.
 const HISTORY_LINES_MAX: usize = 10_000;
 /// Inputs that wait for whoever asked; more than one only where lines come without being asked for.
@@ -36,20 +38,12 @@ pub enum Input {
     Eof,
 }
 
-/// A command that begins with a slash, for the completion.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SlashCommand {
-    /// With the slash.
-    pub name: &'static str,
-    pub doc: &'static str,
-}
-
 /// What the editor works with.
 #[derive(Clone, Debug)]
 pub struct EditorOptions {
     pub prompt: String,
     pub history_file: PathBuf,
-    pub commands: Vec<SlashCommand>,
+    pub commands: Vec<&'static SlashCommand>,
 }
 
 /// What was typed, one input at a time.
@@ -275,7 +269,7 @@ fn joined(text: &str) -> String {
 
 /// Completes, and says whether a line goes on.
 struct Assistant {
-    commands: Vec<SlashCommand>,
+    commands: Vec<&'static SlashCommand>,
     files: FilenameCompleter,
 }
 
@@ -283,14 +277,12 @@ impl Assistant {
     /// The commands that begin like the line up to the cursor; `None` if that is not a command.
     fn commands(&self, line: &str, cursor: usize) -> Option<Vec<Pair>> {
         let typed = line.get(..cursor)?;
-        if !typed.starts_with('/') || typed.contains(char::is_whitespace) {
-            return None;
-        }
-        let fitting = self.commands.iter().filter(|command| command.name.starts_with(typed));
+        let word = typed.strip_prefix('/').filter(|word| !word.contains(char::is_whitespace))?;
+        let fitting = self.commands.iter().filter(|command| command.name.starts_with(word));
         let pairs: Vec<Pair> = fitting
             .map(|command| Pair {
-                display: format!("{}  {}", command.name, command.doc),
-                replacement: format!("{} ", command.name),
+                display: format!("/{}  {}", command.name, command.about),
+                replacement: format!("/{} ", command.name),
             })
             .collect();
         // `/etc/passwd` is a file and no command.
@@ -359,6 +351,7 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use super::*;
+    use crate::inbound::slash_table::Where;
 
     async fn read(text: &'static str) -> Vec<Input> {
         let mut inputs = plain(text.as_bytes()).unwrap();
@@ -386,10 +379,8 @@ mod tests {
 
     #[test]
     fn commands_and_files_are_completed() {
-        let commands = vec![
-            SlashCommand { name: "/model", doc: "another model" },
-            SlashCommand { name: "/new", doc: "a new session" },
-        ];
+        let row = |name| crate::inbound::slash::find(name, Where::Terminal).unwrap();
+        let commands = vec![row("model"), row("new")];
         let assistant = Assistant { commands, files: FilenameCompleter::new() };
         let history = FileHistory::new();
         let context = Context::new(&history);

@@ -206,7 +206,12 @@ impl People for Link {
 }
 
 impl Clarify for Link {
-    fn ask<'a>(&'a self, question: &'a str, choices: &'a [String]) -> BoxFuture<'a, Option<String>> {
+    fn ask<'a>(
+        &'a self,
+        _: SessionId,
+        question: &'a str,
+        choices: &'a [String],
+    ) -> BoxFuture<'a, Option<String>> {
         Box::pin(async move {
             if !self.attended {
                 return None;

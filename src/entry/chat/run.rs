@@ -12,6 +12,8 @@ use super::view::View;
 use super::{Chat, Prepared, Resume, editor, files};
 use crate::entry::engine::{self, Engine, Front};
 use crate::entry::{Exit, Failure, Start};
+use crate::inbound::slash;
+use crate::inbound::slash_table::Where;
 use crate::runtime::{Clock, SessionHandle, SystemClock};
 
 /// Events between two times that a one-shot process brings the projections up to date.
@@ -94,7 +96,7 @@ async fn interactive(talk: &mut Talk<'_>, prepared: &Prepared) -> Result<Exit, F
     let (inputs, printer) = editor::terminal(editor::EditorOptions {
         prompt: "› ".to_owned(),
         history_file: prepared.loaded.home.history_file(),
-        commands: super::commands::COMMANDS.to_vec(),
+        commands: slash::offered(Where::Terminal, true).collect(),
     })?;
     let mut view = view(prepared, Output::Above(printer.clone()));
     talk.greet(&mut view)?;
@@ -160,5 +162,6 @@ pub fn typed(text: String) -> MessageReceived {
         sender: Sender { id: "local".to_owned(), name: None },
         text,
         attachments: Vec::new(),
+        context: None,
     }
 }

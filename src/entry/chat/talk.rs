@@ -8,12 +8,12 @@ use tokio::sync::mpsc;
 
 use super::editor::{Input, Inputs};
 use super::link::Said;
-use super::news::Telling;
 use super::questions::{self, Reply};
 use super::run::typed;
 use super::view::{self, Happening, View};
 use crate::config::Loaded;
 use crate::entry::engine::Engine;
+use crate::entry::telling::Telling;
 use crate::entry::{Exit, Failure};
 use crate::runtime::{ApprovalQuestion, SessionHandle};
 
@@ -204,7 +204,7 @@ impl<'a> Talk<'a> {
                 if parcel.possible_repeat {
                     view.show(&Happening::Notice("you may have seen this answer before the restart".into()))?;
                 }
-                view.show(&Happening::TurnEnded { text: parcel.text, reason })?;
+                view.show(&Happening::TurnEnded { text: parcel.text().to_owned(), reason })?;
                 self.spoken = true;
                 let _ = sent.send(());
             }

@@ -9,6 +9,8 @@ mod neutral;
 mod redact;
 mod rehearsal;
 mod request;
+mod route;
+mod split;
 mod stream;
 
 use std::io::Read;
@@ -21,7 +23,8 @@ use super::{Exit, Failure, Out, Start};
 const INPUT_BYTES_MAX: u64 = 256 << 20;
 
 /// Say what herm would do with something, by the code that does it: requests, answers, failures,
-/// arguments of tools, secrets.
+/// arguments of tools, secrets, messages from chats.
+/// arguments of tools, secrets, messages.
 #[derive(Args, Debug)]
 pub struct Explain {
     #[command(subcommand)]
@@ -37,6 +40,8 @@ enum What {
     Stream(stream::Stream),
     Args(args::Arguments),
     Redact(redact::Redact),
+    Route(route::RouteQuery),
+    Split(split::Split),
 }
 
 pub fn run(arguments: &Explain, start: &Start, out: &mut Out) -> Result<Exit, Failure> {
@@ -51,6 +56,8 @@ pub fn run(arguments: &Explain, start: &Start, out: &mut Out) -> Result<Exit, Fa
         What::Stream(arguments) => stream::run(arguments, &input()?, start, out)?,
         What::Args(arguments) => args::run(arguments, &input()?, start, out)?,
         What::Redact(arguments) => redact::run(arguments, &input()?, start, out)?,
+        What::Route(arguments) => route::run(arguments, start, out)?,
+        What::Split(arguments) => split::run(arguments, &input()?, out)?,
     }
     out.end()?;
     Ok(Exit::Ok)

@@ -105,6 +105,8 @@ fn chat() -> ChatRef {
 
 fn opened() -> SessionOpened {
     SessionOpened {
+        key: String::new(),
+        shared: false,
         profile: "default".to_owned(),
         chat: chat(),
         cwd: "/".to_owned(),
@@ -120,5 +122,6 @@ fn message() -> MessageReceived {
         sender: Sender { id: "1".to_owned(), name: None },
         text: "a question".to_owned(),
         attachments: Vec::new(),
+        context: None,
     }
 }

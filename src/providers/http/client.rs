@@ -45,7 +45,7 @@ fn without_login(text: &str) -> String {
 }
 
 /// A client for `base_url`, and for nothing else.
-pub(in crate::providers) fn build(base_url: &str, connect: Duration) -> Result<reqwest::Client, Error> {
+pub(crate) fn build(base_url: &str, connect: Duration) -> Result<reqwest::Client, Error> {
     let client = |error: &dyn std::fmt::Display| Error::Client { reason: error.to_string() };
     // The first installation stays; a second one finds it and changes nothing.
     let _ = rustls::crypto::ring::default_provider().install_default();

@@ -133,7 +133,15 @@ fn folded_tools_are_found_described_and_called() {
     let place = place();
     let chat = ChatRef { platform: "cli".into(), chat: "terminal".into(), thread: None };
     let (cwd, environment, herm_version) = ("/".into(), "local".into(), "0".into());
-    place.services.record(SessionOpened { profile: "default".into(), chat, cwd, environment, herm_version });
+    place.services.record(SessionOpened {
+        profile: "default".into(),
+        key: String::new(),
+        shared: false,
+        chat,
+        cwd,
+        environment,
+        herm_version,
+    });
     let tools = many(Folding::default());
     let tool = |name: &str| tools.iter().find(|tool| tool.facts().name == name).cloned().unwrap();
     let found =

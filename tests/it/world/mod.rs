@@ -207,6 +207,8 @@ pub fn chat() -> ChatRef {
 
 pub fn opened() -> SessionOpened {
     SessionOpened {
+        key: String::new(),
+        shared: false,
         profile: "default".into(),
         chat: chat(),
         cwd: "/work".into(),
@@ -223,6 +225,7 @@ pub fn message(id: &str, text: &str) -> MessageReceived {
         sender,
         text: text.into(),
         attachments: Vec::new(),
+        context: None,
     }
 }
 
@@ -272,6 +275,8 @@ pub fn policy() -> Policy {
             no_progress_stop: 5,
         },
         busy: BusyPolicy::Queue,
+        debounce_us: 0,
+        chosen: Vec::new(),
         approvals: ApprovalMode::Manual,
         scene: Scene::Terminal,
         delivery: DeliveryPolicy::AtLeastOnce,

@@ -44,7 +44,7 @@ impl RecordingPlatform {
         let mut ground = self.ground.lock().unwrap_or_else(PoisonError::into_inner);
         let known = ground.seen.iter().any(|seen| seen.key == parcel.key);
         if !(self.keyed && known) {
-            let (key, text) = (parcel.key.clone(), parcel.text.clone());
+            let (key, text) = (parcel.key.clone(), parcel.text().to_owned());
             ground.seen.push(Seen { key, text, marked: parcel.possible_repeat });
         }
     }

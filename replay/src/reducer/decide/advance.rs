@@ -1,7 +1,7 @@
 //! The steps that wait for nobody: the next turn, the gate, the next attempt, the end.
 
 use herm_schema::events::*;
-use herm_schema::{BlobRef, Event, StreamPos};
+use herm_schema::{BlobRef, Event, Micros, StreamPos};
 
 use super::{remedy, spending};
 use crate::reducer::command::{Compression, Stamp};
@@ -15,7 +15,7 @@ const REMIND_PERCENT: u64 = 80;
 pub fn advance(state: &SessionState, stamp: &Stamp) -> Result<Vec<Event>, Rejection> {
     let step = match &state.turn {
         Some(turn) => step(state, turn, stamp),
-        None => next_turn(state),
+        None => next_turn(state, stamp),
     };
     match step {
         Ok(events) => Ok(events),
@@ -23,16 +23,19 @@ pub fn advance(state: &SessionState, stamp: &Stamp) -> Result<Vec<Event>, Reject
     }
 }
 
-/// The oldest message that waits gets its turn.
-fn next_turn(state: &SessionState) -> Result<Vec<Event>, Rejection> {
+/// The oldest message that waits gets its turn, with what the same person said right after it.
+fn next_turn(state: &SessionState, stamp: &Stamp) -> Result<Vec<Event>, Rejection> {
     if let Some(reason) = state.ended {
         return Err(Rejection::Ended { reason });
     }
     if state.policy.is_none() {
         return Err(Rejection::NotConfigured);
     }
-    let queued = state.queue.front().ok_or(Rejection::NothingDue)?;
-    Ok(vec![TurnStarted { inbound: vec![queued.at] }.into()])
+    let inbound: Vec<StreamPos> = state.next_inbound().iter().map(|queued| queued.at).collect();
+    if inbound.is_empty() || state.debounced_until().is_some_and(|until| stamp.now < until) {
+        return Err(Rejection::NothingDue);
+    }
+    Ok(vec![TurnStarted { inbound }.into()])
 }
 
 fn step(state: &SessionState, turn: &Turn, stamp: &Stamp) -> Result<Vec<Event>, Rejection> {
@@ -75,7 +78,7 @@ fn gate(state: &SessionState, turn: &Turn, stamp: &Stamp) -> Result<Vec<Event>, 
         None => ModelPurpose::Turn,
     };
     if let Some(event) =
-        compress(state, turn, &policy.compression).or_else(|| prune(state, &policy.compression))
+        compress(state, turn, &policy.compression, stamp.now).or_else(|| prune(state, &policy.compression))
     {
         return Ok(vec![event]);
     }
@@ -124,10 +127,11 @@ fn call_or_stop(
 
 /// The compression gates: after a batch of tool calls, before any other model call, and when the
 /// provider has said that the context does not fit.
-fn compress(state: &SessionState, turn: &Turn, policy: &CompressionPolicy) -> Option<Event> {
+fn compress(state: &SessionState, turn: &Turn, policy: &CompressionPolicy, now: Micros) -> Option<Event> {
+    let rests = state.context.rests_until.is_some_and(|until| now < until);
     let trigger = if turn.overflowed {
         CompressionTrigger::ProviderOverflow
-    } else if !estimate::wants_compression(state, policy) {
+    } else if rests || !estimate::wants_compression(state, policy) {
         return None;
     } else if matches!(
         state.view.last().map(|entry| &entry.body),

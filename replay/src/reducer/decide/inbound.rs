@@ -75,6 +75,24 @@ pub fn notice(state: &SessionState, notice: NoticeReceived) -> Result<Vec<Event>
     Ok(vec![notice.into()])
 }
 
+/// A conversation that was had elsewhere: only where none has begun.
+pub fn give(state: &SessionState, history: HistoryGiven) -> Result<Vec<Event>, Rejection> {
+    history.messages.iter().try_for_each(|message| admit(state, &message.text))?;
+    match state.view.is_empty() && state.queue.is_empty() && state.turn.is_none() {
+        true => Ok(vec![history.into()]),
+        false => Err(Rejection::WorkOpen),
+    }
+}
+
+/// Said in this chat from elsewhere. During a turn it would come between a call and its result.
+pub fn mirror(state: &SessionState, mirrored: MessageMirrored) -> Result<Vec<Event>, Rejection> {
+    admit(state, &mirrored.text)?;
+    match state.turn {
+        Some(_) => Err(Rejection::WorkOpen),
+        None => Ok(vec![mirrored.into()]),
+    }
+}
+
 /// Ends the turn now: what runs is stopped, what has not begun does not begin.
 pub fn interrupt(
     state: &SessionState,

@@ -23,7 +23,7 @@ use super::state::*;
 pub use inbound::MESSAGE_BYTES_MAX;
 
 /// The version of these decisions, recorded with each session's settings.
-pub const REDUCER_VERSION: u32 = 3;
+pub const REDUCER_VERSION: u32 = 4;
 
 /// The events that follow from `command`; never none.
 ///
@@ -68,6 +68,10 @@ pub fn decide(state: &SessionState, command: Command, stamp: Stamp) -> Result<Ve
             delivery::failed(state, intent, class, message, retry_at)
         }
         Command::DeliveryUncertain { intent } => delivery::uncertain(state, intent),
+        Command::Say(planned) => delivery::say(state, planned),
+        Command::DropDelivery { delivery } => delivery::drop(state, delivery),
+        Command::GiveHistory(history) => inbound::give(state, history),
+        Command::Mirror(mirrored) => inbound::mirror(state, mirrored),
         Command::Title(title) => auxiliary::titled(&title),
         Command::BeginAuxiliary(call) => auxiliary::begin(state, call, &stamp.outlook),
         Command::EndAuxiliary(call) => auxiliary::end(state, call),

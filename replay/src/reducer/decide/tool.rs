@@ -169,6 +169,9 @@ pub fn fact(state: &SessionState, fact: Fact) -> Result<Vec<Event>, Rejection> {
         Fact::CheckpointRestored(_) if state.turn.is_some() => Err(Rejection::WorkOpen),
         Fact::ProcessStarted(event) if known(&event.process) => Err(Rejection::Stale),
         Fact::ProcessEnded(event) if !known(&event.process) => Err(Rejection::Stale),
+        // Only while the turn runs whose answer takes its place.
+        Fact::PreviewPosted(_) if state.turn.is_none() => Err(Rejection::Stale),
+        Fact::PreviewPosted(event) => Ok(vec![event.into()]),
         Fact::CheckpointTaken(event) => Ok(vec![event.into()]),
         Fact::CheckpointRestored(event) => Ok(vec![event.into()]),
         Fact::ProcessStarted(event) => Ok(vec![event.into()]),

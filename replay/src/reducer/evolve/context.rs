@@ -1,5 +1,6 @@
 //! The context: compressed, pruned. The events it stands for stay in the log.
 
+use herm_schema::Micros;
 use herm_schema::events::*;
 
 use super::Placed;
@@ -20,14 +21,27 @@ pub fn finished(state: &mut SessionState, at: Placed, event: &CompressionFinishe
     shorten(&mut state.view, &event.pruned);
     state.context.reported = None;
     state.context.ineffective = 0;
+    state.context.failures = 0;
+    state.context.rests_until = None;
     state.context.compressions = state.context.compressions.saturating_add(1);
     state.prompt_due = Some(PromptReason::Compressed);
     leave(state);
 }
 
-pub fn failed(state: &mut SessionState, event: &CompressionFailed) {
+/// Rest after a compression that failed, in microseconds; after the second in a row three times as long,
+/// after more nine times.
+const REST_US: u64 = 60_000_000;
+
+pub fn failed(state: &mut SessionState, now: Micros, event: &CompressionFailed) {
     if !matches!(event.reason, CompressionFailure::Crashed) {
         state.context.ineffective = state.context.ineffective.saturating_add(1);
+        state.context.failures = state.context.failures.saturating_add(1);
+        let times = match state.context.failures {
+            1 => 1,
+            2 => 3,
+            _ => 9,
+        };
+        state.context.rests_until = Some(now.plus(REST_US * times));
     }
     leave(state);
 }

@@ -16,6 +16,7 @@ use herm_schema::{Event, Recorded, SessionId, StreamPos};
 
 use super::notices;
 use super::state::*;
+use crate::deliveries;
 
 /// Folds one event into the state.
 pub fn evolve(state: &mut SessionState, recorded: &Recorded) {
@@ -37,9 +38,13 @@ pub fn evolve(state: &mut SessionState, recorded: &Recorded) {
         Event::SessionEnded(event) => state.ended = Some(event.reason),
         Event::SessionTitled(event) => state.title = Some(event.title.clone()),
         Event::MessageReceived(event) => {
-            let (text, attachments) = (event.text.clone(), event.attachments.clone());
-            let what = Waiting::Message { text, attachments };
-            state.queue.push_back(Queued { at: at.pos, what });
+            let what = Waiting::Message {
+                text: said(state, event),
+                attachments: event.attachments.clone(),
+                message_id: event.message_id.clone(),
+                by: event.sender.id.clone(),
+            };
+            state.queue.push_back(Queued { at: at.pos, said_at: at.time, what });
         }
         Event::NoticeReceived(event) => {
             state.queue.push_back(Queued::text(at.pos, notices::notice(event)));
@@ -86,15 +91,68 @@ pub fn evolve(state: &mut SessionState, recorded: &Recorded) {
         Event::ProcessEnded(event) => state.processes.retain(|process| process.name != event.process),
         Event::CompressionStarted(event) => context::started(state, at, event),
         Event::CompressionFinished(event) => context::finished(state, at, event),
-        Event::CompressionFailed(event) => context::failed(state, event),
+        Event::CompressionFailed(event) => context::failed(state, at.time, event),
         Event::ToolResultsPruned(event) => context::pruned(state, event),
         Event::DeliveryPlanned(event) => delivery::planned(state, at, event),
         Event::DeliveryAttempted(event) => delivery::attempted(state, at, event),
-        Event::DeliveryConfirmed(event) => delivery::confirmed(state, event),
-        Event::DeliveryFailed(event) => delivery::failed(state, event),
+        Event::DeliveryConfirmed(event) => deliveries::confirmed(&mut state.deliveries, event),
+        Event::DeliveryFailed(event) => deliveries::failed(&mut state.deliveries, event),
+        Event::DeliveryDropped(event) => deliveries::dropped(&mut state.deliveries, event),
+        Event::PreviewPosted(event) => delivery::previewed(state, event),
+        Event::HistoryGiven(event) => given(state, at, event),
+        Event::MessageMirrored(event) => {
+            let (text, attachments) = (notices::mirrored(event), Vec::new());
+            state.view.push(Entry { at: at.pos, body: Body::User { text, attachments } });
+        }
+        // In the stream of the gateway; a session has none.
+        Event::GatewayStarted(_)
+        | Event::GatewayDrained(_)
+        | Event::ConfigurationReloaded(_)
+        | Event::PairingRequested(_)
+        | Event::PairingApproved(_)
+        | Event::PairingRevoked(_)
+        | Event::PairingMissed(_)
+        | Event::CommandReceived(_)
+        | Event::CommandAnswered(_)
+        | Event::MessageRefused(_)
+        | Event::ChatSeen(_)
+        | Event::HomeChosen(_)
+        | Event::TargetDied(_)
+        | Event::TargetRevived(_)
+        | Event::CursorMoved(_) => {}
     }
     state.head = StreamHead { stream_pos: at.pos, position: at.position, recorded_at: at.time };
     turn::settle(state);
+}
+
+/// A message as the model reads it: who says it where several speak, and what the platform adds.
+fn said(state: &SessionState, event: &MessageReceived) -> String {
+    let shared = state.opened.as_ref().is_some_and(|opened| opened.shared);
+    let name = event.sender.name.as_deref().unwrap_or(&event.sender.id);
+    let text = match shared {
+        true => format!("{name}: {}", event.text),
+        false => event.text.clone(),
+    };
+    match &event.context {
+        Some(context) => format!("[{context}]\n{text}"),
+        None => text,
+    }
+}
+
+/// A conversation that was had elsewhere.
+fn given(state: &mut SessionState, at: Placed, event: &HistoryGiven) {
+    state.client_system = event.system.clone();
+    let bodies = event.messages.iter().map(|message| {
+        let (text, attachments) = (message.text.clone(), message.attachments.clone());
+        match message.by {
+            GivenBy::Person => Body::User { text, attachments },
+            GivenBy::Model => Body::Assistant {
+                message: AssistantMessage { text, ..AssistantMessage::default() },
+                cut: false,
+            },
+        }
+    });
+    state.view.extend(bodies.map(|body| Entry { at: at.pos, body }));
 }
 
 /// Where an event stands.

@@ -85,7 +85,7 @@ fn decided_late(state: &mut SessionState, at: Placed, event: &ApprovalDecided) {
     let Parked { call, asked, question, .. } = state.parked.remove(index);
     if let Decision::Allowed { scope } = event.decision {
         grant(state, scope, question);
-        state.queue.push_back(Queued { at: at.pos, what: Waiting::Call { call, asked } });
+        state.queue.push_back(Queued { at: at.pos, said_at: at.time, what: Waiting::Call { call, asked } });
     }
 }
 

@@ -35,6 +35,8 @@ pub fn started(state: &mut SessionState, at: Placed, event: &TurnStarted) {
         first_failure: None,
         history: Vec::new(),
         checkpoints: Vec::new(),
+        answers: None,
+        preview: None,
     });
     for inbound in &event.inbound {
         take_queued(state, *inbound);
@@ -46,7 +48,10 @@ fn take_queued(state: &mut SessionState, inbound: StreamPos) {
         return;
     };
     match state.queue.remove(index).map(|queued| queued.what) {
-        Some(Waiting::Message { text, attachments }) => {
+        Some(Waiting::Message { text, attachments, message_id, .. }) => {
+            if let Some(turn) = &mut state.turn {
+                turn.answers = Some(message_id).filter(|id| !id.is_empty());
+            }
             state.view.push(Entry { at: inbound, body: Body::User { text, attachments } });
         }
         Some(Waiting::Call { call, asked }) => {

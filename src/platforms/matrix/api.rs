@@ -1,0 +1,206 @@
+//! Calls of the client-server API: one request, one answer, and what it means if there is none.
+//!
+//! The token goes in a header, never into an address; a server that repeats it is cleaned all the same.
+
+use std::time::Duration;
+
+use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
+use reqwest::{Method, RequestBuilder, Response, Url};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::wire::Problem;
+use crate::config::Secret;
+use crate::platforms::http::{self, Broken};
+
+/// How long a call may take, files, joins and long polls excepted.
+pub(super) const CALL_MAX: Duration = Duration::from_secs(30);
+/// How long a file may take, either way.
+pub(super) const FILE_MAX: Duration = Duration::from_secs(180);
+/// Longest answer to a call; the first sync of an account in many rooms is the longest.
+const ANSWER_BYTES_MAX: u64 = 64 << 20;
+
+/// A homeserver, and an account there.
+pub(super) struct Api {
+    client: reqwest::Client,
+    base: Url,
+    token: Secret,
+}
+
+/// Why a call did not do what it should.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Failed {
+    /// The server says no, and why; `errcode` is empty where the answer is not a homeserver's.
+    Refused { code: u16, errcode: String, error: String, retry_after: Option<Duration> },
+    /// No connection stood: it was certainly not done.
+    Unreachable(String),
+    /// It was asked and not answered: it may have been done.
+    Unanswered(String),
+}
+
+impl Failed {
+    /// The server says that there is no such thing.
+    pub fn is_missing(&self) -> bool {
+        matches!(self, Self::Refused { code: 404, .. })
+    }
+
+    pub fn has_code(&self, wanted: &str) -> bool {
+        matches!(self, Self::Refused { errcode, .. } if errcode == wanted)
+    }
+}
+
+/// Why a file was not fetched.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Unfetched {
+    TooLarge,
+    Failed(Failed),
+}
+
+/// A call: its method, the parts of its path below `/_matrix`, each as it is, and what belongs to it.
+pub(super) struct Call<'a> {
+    pub method: Method,
+    pub path: &'a [&'a str],
+    pub query: &'a [(&'a str, &'a str)],
+    pub body: Option<Value>,
+    pub time_max: Duration,
+}
+
+impl<'a> Call<'a> {
+    pub fn get(path: &'a [&'a str]) -> Self {
+        Self { method: Method::GET, path, query: &[], body: None, time_max: CALL_MAX }
+    }
+
+    pub fn put(path: &'a [&'a str], body: Value) -> Self {
+        Self { method: Method::PUT, path, query: &[], body: Some(body), time_max: CALL_MAX }
+    }
+}
+
+impl Api {
+    /// # Errors
+    /// What is wrong with the address.
+    pub fn new(base_url: &str, token: Secret) -> Result<Self, String> {
+        let client = http::client(base_url)?;
+        let base = Url::parse(base_url).map_err(|error| error.to_string())?;
+        Ok(Self { client, base, token })
+    }
+
+    /// # Errors
+    /// [`Failed`].
+    pub async fn call<T: DeserializeOwned>(&self, call: Call<'_>) -> Result<T, Failed> {
+        let mut request = self.request(call.method, call.path, call.query).timeout(call.time_max);
+        if let Some(body) = call.body {
+            request = request.header(CONTENT_TYPE, "application/json").body(body.to_string());
+        }
+        self.ask(request).await
+    }
+
+    /// Puts a file into the media store.
+    ///
+    /// # Errors
+    /// [`Failed`].
+    pub async fn upload<T: DeserializeOwned>(
+        &self,
+        name: &str,
+        media_type: &str,
+        bytes: &[u8],
+    ) -> Result<T, Failed> {
+        let request = self.request(Method::POST, &["media", "v3", "upload"], &[("filename", name)]);
+        self.ask(request.header(CONTENT_TYPE, media_type).body(bytes.to_vec()).timeout(FILE_MAX)).await
+    }
+
+    /// The bytes of a file of the media store. `server` and `media_id` are the parts of its `mxc:`
+    /// address.
+    ///
+    /// # Errors
+    /// [`Unfetched`].
+    pub async fn fetch(
+        &self,
+        (server, media_id): (&str, &str),
+        bytes_max: u64,
+    ) -> Result<Vec<u8>, Unfetched> {
+        let path = ["client", "v1", "media", "download", server, media_id];
+        match self.fetch_from(&path, bytes_max).await {
+            // Servers before 1.11 have it elsewhere, and say that they do not know this place.
+            Err(Unfetched::Failed(failed)) if failed.has_code("M_UNRECOGNIZED") => {
+                self.fetch_from(&["media", "v3", "download", server, media_id], bytes_max).await
+            }
+            other => other,
+        }
+    }
+
+    async fn fetch_from(&self, path: &[&str], bytes_max: u64) -> Result<Vec<u8>, Unfetched> {
+        let request = self.request(Method::GET, path, &[]).timeout(FILE_MAX);
+        let response = request.send().await.map_err(|error| Unfetched::Failed(self.broken(error)))?;
+        let code = response.status().as_u16();
+        if code == 200 {
+            return self.body(response, bytes_max).await;
+        }
+        let bytes = self.body(response, ANSWER_BYTES_MAX).await?;
+        Err(Unfetched::Failed(self.refused(code, None, &bytes)))
+    }
+
+    fn request(&self, method: Method, path: &[&str], query: &[(&str, &str)]) -> RequestBuilder {
+        let mut url = self.base.clone();
+        if let Ok(mut parts) = url.path_segments_mut() {
+            // Each part is escaped, so that no name of a room leads to another call.
+            parts.pop_if_empty().push("_matrix").extend(path);
+        }
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query);
+        }
+        self.client.request(method, url).bearer_auth(self.token.reveal())
+    }
+
+    async fn ask<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, Failed> {
+        let response = request.send().await.map_err(|error| self.broken(error))?;
+        let code = response.status().as_u16();
+        let header = response.headers().get(RETRY_AFTER).and_then(|seconds| seconds.to_str().ok());
+        let told = header.and_then(|seconds| seconds.parse().ok()).map(Duration::from_secs);
+        let bytes = match self.body(response, ANSWER_BYTES_MAX).await {
+            Ok(bytes) => bytes,
+            Err(Unfetched::Failed(failed)) => return Err(failed),
+            Err(Unfetched::TooLarge) => return Err(Failed::Unanswered("the answer is too long".to_owned())),
+        };
+        match code {
+            200..300 => serde_json::from_slice(&bytes)
+                .map_err(|_| Failed::Unanswered(format!("an answer {code} that cannot be read"))),
+            _ => Err(self.refused(code, told, &bytes)),
+        }
+    }
+
+    fn refused(&self, code: u16, told: Option<Duration>, bytes: &[u8]) -> Failed {
+        let problem: Problem = serde_json::from_slice(bytes).unwrap_or_default();
+        let retry_after = problem.retry_after_ms.map(Duration::from_millis).or(told);
+        let error = match problem.errcode.is_empty() {
+            true => "an answer that is not a homeserver's".to_owned(),
+            false => self.clean(&problem.error),
+        };
+        Failed::Refused { code, errcode: self.clean(&problem.errcode), error, retry_after }
+    }
+
+    async fn body(&self, mut response: Response, bytes_max: u64) -> Result<Vec<u8>, Unfetched> {
+        let mut bytes = Vec::new();
+        loop {
+            let chunk = response.chunk().await;
+            match chunk.map_err(|error| Unfetched::Failed(self.broken(error)))? {
+                None => return Ok(bytes),
+                Some(chunk) => bytes.extend_from_slice(&chunk),
+            }
+            if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > bytes_max {
+                return Err(Unfetched::TooLarge);
+            }
+        }
+    }
+
+    /// What an error of the client means.
+    fn broken(&self, error: reqwest::Error) -> Failed {
+        match http::broken(error) {
+            Broken::Unreachable(why) => Failed::Unreachable(self.clean(&why)),
+            Broken::Unanswered(why) => Failed::Unanswered(self.clean(&why)),
+        }
+    }
+
+    fn clean(&self, text: &str) -> String {
+        text.replace(self.token.reveal(), &self.token.fingerprint())
+    }
+}
