@@ -121,7 +121,9 @@ fn log_exit(error: &log::Error) -> Exit {
 fn log_hint(error: &log::Error) -> Option<String> {
     use log::Error as E;
     match error {
-        E::Locked { pid, .. } => Some(format!("ps -fp {pid}   # end it there, or use another --home")),
+        E::Locked { pid, .. } => {
+            Some(format!("ps -fp {pid}   # end it there; herm gateway stop, if it is the gateway"))
+        }
         E::Damaged { .. } | E::Undecodable { .. } | E::BlobDamaged { .. } | E::BlobMissing { .. } => {
             Some("herm log verify".into())
         }

@@ -52,7 +52,7 @@ Examples:
     #[command(after_help = "\
 Examples:
   herm gateway install
-  sudo herm --home /srv/herm gateway install --system --user herm")]
+  herm gateway install --system --user herm")]
     Install {
         /// For the whole machine instead of this user; needs root.
         #[arg(long)]

@@ -87,7 +87,9 @@ pub async fn supervise(hub: Arc<Hub>, platform: Arc<dyn Platform>, stop: Cancell
             wait = RETRY_FIRST;
         }
         match stopped {
-            Ok(()) => {}
+            Ok(()) if hub.is_paused(name) => {}
+            // It has no reason to end; it is not begun again in a circle.
+            Ok(()) => wait_for(&hub, &stop, Some(wait)).await,
             Err(Stopped::Transient { message, retry_after }) => {
                 // One lost connection is the way of networks.
                 match wait > RETRY_FIRST * 4 {
@@ -139,13 +141,19 @@ async fn run(hub: &Arc<Hub>, platform: &Arc<dyn Platform>, stop: &CancellationTo
                     break;
                 }
             }
-            _ = probes.tick() => match probe(&**platform).await {
-                Ok(identity) => hub.report(name, Health::Up { name: identity.name }),
-                Err(Stopped::Terminal { message, fix }) => {
-                    task.abort();
-                    return Err(Stopped::Terminal { message, fix });
+            _ = probes.tick() => {
+                // Paused while nobody listened for it.
+                if hub.is_paused(name) {
+                    break;
                 }
-                Err(Stopped::Transient { message, .. }) => hub.report(name, Health::Retrying { why: message }),
+                match probe(&**platform).await {
+                    Ok(identity) => hub.report(name, Health::Up { name: identity.name }),
+                    Err(Stopped::Terminal { message, fix }) => {
+                        task.abort();
+                        return Err(Stopped::Terminal { message, fix });
+                    }
+                    Err(Stopped::Transient { message, .. }) => hub.report(name, Health::Retrying { why: message }),
+                }
             }
         }
     }
