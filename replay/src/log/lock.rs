@@ -4,13 +4,19 @@
 //! file says is only for the message to the second one. Nothing stale is ever to be cleaned up.
 
 use std::fs::{File, OpenOptions};
-use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
+use std::io::{Read, Seek, Write};
+use std::path::Path;
+use std::time::Duration;
 
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 
 use super::Error;
+
+/// How often the lock of an owner that has ended is looked at again.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// Looks after which it is held by somebody all the same: two seconds.
+const LOOKS_MAX: u32 = 200;
 
 /// Held as long as it lives.
 #[derive(Debug)]
@@ -33,12 +39,20 @@ impl Lock {
             .truncate(false)
             .open(&path)
             .map_err(|error| Error::io("open for writing", &path, &error))?;
-        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(Errno::WOULDBLOCK) => return Err(held(path, &mut file)),
-            Err(error) => return Err(Error::io("lock", &path, &error.into())),
+        let mut looks = 0;
+        while let Err(error) = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            if error != Errno::WOULDBLOCK {
+                return Err(Error::io("lock", &path, &error.into()));
+            }
+            let owner = Owner::read(&mut file);
+            looks += 1;
+            if looks > LOOKS_MAX || !owner.is_gone() {
+                let Owner { pid, started } = owner;
+                return Err(Error::Locked { path, pid, started });
+            }
+            std::thread::sleep(LOOK_EVERY);
         }
-        let says = format!("pid {}\nstarted {}\nboot {}\n", std::process::id(), started(), boot_id());
+        let says = format!("pid {}\nstarted {}\nboot {}\n", std::process::id(), own_start(), boot_id());
         file.set_len(0)
             .and_then(|()| file.write_all(says.as_bytes()))
             .map_err(|error| Error::io("write", &path, &error))?;
@@ -46,23 +60,44 @@ impl Lock {
     }
 }
 
-fn held(path: PathBuf, file: &mut File) -> Error {
-    let mut says = String::new();
-    // The owner may be about to write it: then there is nothing to tell.
-    let _ = file.read_to_string(&mut says);
-    let line = |word: &str| says.lines().find_map(|line| line.strip_prefix(word)).map(str::trim);
-    let pid = line("pid").and_then(|pid| pid.parse().ok()).unwrap_or(0);
-    let started = line("started").unwrap_or("at an unknown time").to_owned();
-    Error::Locked { path, pid, started }
+/// Who says that it holds the lock.
+struct Owner {
+    pid: u32,
+    started: String,
 }
 
-/// When this process started, in clock ticks since boot, as the kernel says.
-fn started() -> String {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+impl Owner {
+    fn read(file: &mut File) -> Self {
+        let mut says = String::new();
+        // The owner may be about to write it: then there is nothing to tell.
+        let _ = file.rewind().and_then(|()| file.read_to_string(&mut says));
+        let line = |word: &str| says.lines().find_map(|line| line.strip_prefix(word)).map(str::trim);
+        let pid = line("pid").and_then(|pid| pid.parse().ok()).unwrap_or(0);
+        Self { pid, started: line("started").unwrap_or("at an unknown time").to_owned() }
+    }
+
+    /// Whether it has ended. What it was about to start holds the lock until it has become another
+    /// program; that is a moment.
+    fn is_gone(&self) -> bool {
+        cfg!(target_os = "linux")
+            && self.pid != 0
+            && started(&self.pid.to_string()).is_none_or(|started| started != self.started)
+    }
+}
+
+/// When a process started, in clock ticks since boot, as the kernel says; `None` if it has ended.
+fn started(pid: &str) -> Option<String> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name of the program is in parentheses and may hold blanks; field 22 is the 20th after it.
-    let after = stat.rsplit_once(')').map_or("", |(_, after)| after);
-    let ticks = after.split_whitespace().nth(19).unwrap_or("unknown");
-    format!("{ticks} ticks after boot")
+    let (_, after) = stat.rsplit_once(')')?;
+    let mut fields = after.split_whitespace();
+    let dead = fields.next().is_some_and(|state| state == "Z" || state == "X");
+    let ticks = fields.nth(18)?;
+    (!dead).then(|| format!("{ticks} ticks after boot"))
+}
+
+fn own_start() -> String {
+    started("self").unwrap_or_else(|| "unknown ticks after boot".to_owned())
 }
 
 fn boot_id() -> String {
@@ -111,6 +146,20 @@ mod tests {
         assert!(started.ends_with("ticks after boot"), "{started}");
         drop(lock);
         Lock::take(folder.path()).unwrap();
+    }
+
+    #[test]
+    fn a_child_of_an_owner_that_has_ended_is_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let lock = Lock::take(folder.path()).unwrap();
+        // As a killed herm leaves it: its name in the file, and the lock held for a moment by its child.
+        std::fs::write(folder.path().join("lock"), "pid 4000000\nstarted 1 ticks after boot\n").unwrap();
+        let child = std::thread::spawn(move || {
+            std::thread::sleep(LOOK_EVERY * 5);
+            drop(lock);
+        });
+        Lock::take(folder.path()).unwrap();
+        child.join().unwrap();
     }
 
     #[test]
