@@ -27,6 +27,8 @@ const MODEL_TIME: Duration = Duration::from_millis(50);
 const CLIENTS: usize = 50;
 
 fn main() {
+    // The first installation stays.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let turns = size("GATEWAY_TURNS", 2_000);
     let sessions = size("GATEWAY_SESSIONS", 200);
     let soak = size("GATEWAY_SOAK", 10_000);
