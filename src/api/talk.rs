@@ -139,7 +139,7 @@ impl Api {
     /// Those of the log.
     pub async fn open(&self, key: &str) -> Result<SessionHandle, Refusal> {
         let door = Door { key: key.to_owned(), chat: chat(), shared: false };
-        self.profile.rooms.open_apart(&door).await.map_err(Refusal::failed)
+        self.profile.rooms.open(&door).await.map_err(Refusal::failed)
     }
 
     /// Follows a turn from the message that began it, as the log has it so far.

@@ -12,6 +12,7 @@ use herm_replay::deliveries::{ChunkStatus, Owed};
 use herm_replay::gateway::{self, Command, GatewayState, Rejection};
 use herm_replay::log::{self, Append, Expect, Log};
 use herm_replay::reducer::barrier;
+use herm_schema::events::{DeliveryPlanned, Part};
 use herm_schema::{IdempotencyKey, Micros, Position, Recorded, StreamPos};
 use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -79,6 +80,7 @@ impl Desk {
     /// # Errors
     /// Why nothing follows, `Duplicate` for a key that was used before, or those of the log.
     pub async fn ask(&self, command: Command, key: Option<IdempotencyKey>) -> Result<Vec<Recorded>, Error> {
+        let command = self.without_secrets(command);
         let _one = self.writer.lock().await;
         let at = self.clock.now();
         let (events, head) = self.read(|state| {
@@ -107,6 +109,30 @@ impl Desk {
         self.changed.notify_waiters();
         self.changed.notify_one();
         Ok(committed.events)
+    }
+
+    /// Secrets are taken out before there is an event.
+    fn without_secrets(&self, command: Command) -> Command {
+        match command {
+            Command::Receive(mut received) => {
+                received.arguments = (self.redact)(&received.arguments);
+                Command::Receive(received)
+            }
+            Command::Say(planned) => Command::Say(self.clean(planned)),
+            Command::Answer { command, answer } => {
+                Command::Answer { command, answer: answer.map(|planned| self.clean(planned)) }
+            }
+            other => other,
+        }
+    }
+
+    fn clean(&self, mut planned: DeliveryPlanned) -> DeliveryPlanned {
+        for part in &mut planned.chunks {
+            if let Part::Text(text) = part {
+                *text = (self.redact)(text);
+            }
+        }
+        planned
     }
 
     /// As [`Desk::ask`], where it may have become pointless.

@@ -103,15 +103,11 @@ impl Rooms {
         self.engine.sessions.resume(id, Some(policy)).await
     }
 
-    /// A new session that no door leads to.
+    /// A new session, which a door does not lead to yet.
     ///
     /// # Errors
     /// Those of the log.
-    pub async fn open_apart(&self, door: &Door) -> Result<SessionHandle, Error> {
-        self.open(door).await
-    }
-
-    async fn open(&self, door: &Door) -> Result<SessionHandle, Error> {
+    pub async fn open(&self, door: &Door) -> Result<SessionHandle, Error> {
         let cwd = self.loaded.config.working_directory(self.loaded.home.root());
         let opened = SessionOpened {
             key: door.key.clone(),

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use reqwest::redirect::Policy;
 use reqwest::{Client, Url};
+
+use crate::providers::http::client_for;
 
 /// How long a connection may take to stand.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
@@ -13,26 +14,11 @@ const CONNECT_MAX: Duration = Duration::from_secs(10);
 /// # Errors
 /// What is wrong with the address.
 pub(super) fn client(base_url: &str) -> Result<Client, String> {
-    // The first installation stays; a second one finds it and changes nothing.
-    let _ = rustls::crypto::ring::default_provider().install_default();
     let url = Url::parse(base_url).map_err(|error| error.to_string())?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(format!("its scheme is `{}`", url.scheme()));
     }
-    let mut client = Client::builder()
-        .connect_timeout(CONNECT_MAX)
-        // A redirected request would carry the account's secret elsewhere.
-        .redirect(Policy::none())
-        .user_agent(concat!("herm/", env!("CARGO_PKG_VERSION")));
-    if url.scheme() == "http" {
-        // Without TLS no roots are needed, and reading the system's takes long.
-        client = client.tls_certs_only([]);
-    }
-    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-    if host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback()) {
-        client = client.no_proxy();
-    }
-    client.build().map_err(|error| format!("no HTTP client: {error}"))
+    client_for(base_url, CONNECT_MAX).map_err(|error| error.to_string())
 }
 
 /// Why there is no answer; without the address, which may hold a secret.

@@ -259,12 +259,24 @@ impl Actor {
         match command {
             Command::Receive { message, .. } => {
                 let text = (self.ports.redact)(&message.text);
-                Command::Receive { message: MessageReceived { text, ..message }, visible_text: visible() }
+                let context = message.context.as_deref().map(|context| (self.ports.redact)(context));
+                let message = MessageReceived { text, context, ..message };
+                Command::Receive { message, visible_text: visible() }
             }
             Command::Steer(mut steer) => {
                 steer.text = (self.ports.redact)(&steer.text);
                 Command::Steer(steer)
             }
+            Command::GiveHistory(mut history) => {
+                history.system = history.system.map(|system| (self.ports.redact)(&system));
+                history.messages.iter_mut().for_each(|said| said.text = (self.ports.redact)(&said.text));
+                Command::GiveHistory(history)
+            }
+            Command::Mirror(mut mirrored) => {
+                mirrored.text = (self.ports.redact)(&mirrored.text);
+                Command::Mirror(mirrored)
+            }
+            Command::Title(title) => Command::Title((self.ports.redact)(&title)),
             Command::Interrupt { by, .. } => Command::Interrupt { by, visible_text: visible() },
             other => other,
         }

@@ -174,3 +174,29 @@ fn a_turn_that_waited_too_long_is_not_gone_on_with_and_the_person_is_told() {
     double.write(chat, "/retry");
     assert_eq!(answered(&double, chat, 2)[1], "you said: slow");
 }
+
+#[test]
+fn no_secret_that_is_said_reaches_the_log_by_any_way_in() {
+    let secret = ["sk-", "proj-", "abc123def456ghi789jkl012mno345"].concat();
+    let double = Double::start();
+    let chat = Double::private(12);
+    let mut gateway = Gateway::with_telegram(echo(), &double, &[]);
+    gateway.start();
+    double.write(chat, &format!("my key is {secret}"));
+    answered(&double, chat, 1);
+    double.write(chat, &format!("/title {secret}"));
+    answered(&double, chat, 2);
+    let sent = gateway.herm(&["send", &format!("telegram:{chat}"), &format!("take {secret}")]);
+    assert_eq!(sent.exit, 0, "{}", sent.err);
+    let body = json!({ "messages": [
+        { "role": "system", "content": format!("use {secret}") },
+        { "role": "user", "content": format!("keep {secret}") },
+        { "role": "assistant", "content": "kept" },
+        { "role": "user", "content": "go on" },
+    ] });
+    assert_eq!(gateway.post("/v1/chat/completions", &body, &[]).0, 200);
+    gateway.stop();
+    for recorded in gateway.stage.events() {
+        assert!(!format!("{:?}", recorded.event).contains(&secret), "{}", recorded.event.name());
+    }
+}
