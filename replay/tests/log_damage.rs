@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use herm_replay::log::contract::{all, append, message};
-use herm_replay::log::index::{SledStore, Store};
+use herm_replay::log::index::{SledStore, Store, Syncing};
 use herm_replay::log::segments::{Entry, Options, Pointer};
 use herm_replay::log::verify::{Kind, verify};
 use herm_replay::log::{Append, Error, Log, SegmentLog, repair};
@@ -312,7 +312,7 @@ impl Store for Wrong {
         self.inner.near(position)
     }
 
-    fn flush(&mut self) -> Result<(), String> {
+    fn flush(&mut self) -> Result<Syncing, String> {
         self.inner.flush()
     }
 }

@@ -288,7 +288,7 @@ fn the_child_that_indexes_until_it_is_killed() {
         let runner = herm_replay::projections::runner::Runner::new(log, index);
         runner.catch_up().unwrap();
         println!("indexed {cut}");
-        runner.commit().unwrap();
+        runner.write().unwrap();
         println!("committed {cut}");
     }
 }
@@ -333,7 +333,7 @@ fn a_killed_indexer_leaves_documents_and_checkpoint_that_agree() {
             SearchIndex::new(Some(folder.path().to_owned())),
         );
         runner.catch_up().unwrap();
-        runner.commit().unwrap();
+        runner.write().unwrap();
         drop(runner);
         let (docs, position) = documents(folder.path()).unwrap().unwrap();
         assert_eq!((docs, position), (messages_until(position), log.tail().last));

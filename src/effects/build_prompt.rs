@@ -11,9 +11,8 @@ pub fn run(state: &SessionState, run: Run) -> Task {
         let platform = state.opened.as_ref().map_or("", |opened| opened.chat.platform.as_str());
         let window_tokens = state.policy.as_ref().map_or(0, |policy| policy.model.context_window_tokens);
         let offer = run.ports.tools.offer(platform, window_tokens);
-        let definitions = serde_json::to_string(&offer.definitions).unwrap_or_default();
         let blobs = run.ports.log.put_blob(prompt.as_bytes()).and_then(|prompt| {
-            let definitions = run.ports.log.put_blob(definitions.as_bytes())?;
+            let definitions = run.ports.log.put_blob(offer.json.as_bytes())?;
             Ok((prompt, definitions))
         });
         match blobs {

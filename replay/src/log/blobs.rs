@@ -3,6 +3,7 @@
 //! A blob is on the disk before `put` returns, and so before any event can name it. A crash leaves
 //! at most a `.tmp` file, which the next `put` of the same bytes overwrites.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,16 +12,20 @@ use herm_schema::{BlobRef, Digest};
 use super::disk::{Disk, read_all};
 use super::{BLOB_BYTES_MAX, Error};
 
+/// Blobs of which it is kept in mind that their names are on the disk, at most.
+const KEPT_IN_MIND_MAX: usize = 4_096;
+
 pub(crate) struct Blobs {
     disk: Arc<dyn Disk>,
     folder: PathBuf,
-    /// Two threads that keep the same bytes would write the same file.
-    writing: Mutex<()>,
+    /// Held while one is put: two threads that keep the same bytes would write the same file. Holds those
+    /// whose names this process has brought to the disk.
+    named: Mutex<HashSet<Digest>>,
 }
 
 impl Blobs {
     pub(crate) fn new(disk: Arc<dyn Disk>, log: &std::path::Path) -> Self {
-        Self { disk, folder: log.join("blobs"), writing: Mutex::default() }
+        Self { disk, folder: log.join("blobs"), named: Mutex::default() }
     }
 
     fn shelf(&self, hash: Digest) -> PathBuf {
@@ -33,16 +38,20 @@ impl Blobs {
             return Err(Error::TooLarge { what: "bytes of a blob", found, limit: BLOB_BYTES_MAX });
         }
         let blob = BlobRef::of(bytes);
-        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
         // Whatever stands there and is not these bytes, such as a damaged blob, is replaced.
         if self.get(blob).is_err() {
             self.write(blob, bytes)?;
-            return Ok(blob);
+        } else if !named.contains(&blob.hash) {
+            // Whoever wrote it may have been killed before its name was on the disk.
+            for folder in [self.shelf(blob.hash), self.folder.clone()] {
+                self.disk.sync_folder(&folder).map_err(|error| Error::io("sync", &folder, &error))?;
+            }
         }
-        // Whoever wrote it may have been killed before its name was on the disk.
-        for folder in [self.shelf(blob.hash), self.folder.clone()] {
-            self.disk.sync_folder(&folder).map_err(|error| Error::io("sync", &folder, &error))?;
+        if named.len() >= KEPT_IN_MIND_MAX {
+            named.clear();
         }
+        named.insert(blob.hash);
         Ok(blob)
     }
 

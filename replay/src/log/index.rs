@@ -35,9 +35,13 @@ pub trait Store: Send {
     fn records(&self, stream: StreamId, from: StreamPos, to: StreamPos) -> Result<Vec<Pointer>, Failure>;
     /// A record at or before `position`.
     fn near(&self, position: Position) -> Result<Option<Pointer>, Failure>;
-    /// What was applied is on the disk when it returns.
-    fn flush(&mut self) -> Result<(), Failure>;
+    /// What was applied is handed to the system when it returns, and on the disk when the sync that it
+    /// returns has been made. That does not touch the store: another thread may wait for the disk.
+    fn flush(&mut self) -> Result<Syncing, Failure>;
 }
+
+/// Waits for the disk.
+pub type Syncing = Box<dyn FnOnce() -> Result<(), Failure> + Send>;
 
 /// Opens an index in a folder.
 pub type OpenStore = dyn Fn(&Path) -> Result<Box<dyn Store>, Failure> + Send + Sync;
@@ -171,12 +175,14 @@ impl Store for SledStore {
         last.map(|pair| read_pointer(&pair.map_err(failure)?.1)).transpose()
     }
 
-    fn flush(&mut self) -> Result<(), Failure> {
+    fn flush(&mut self) -> Result<Syncing, Failure> {
         self.db.flush().map_err(failure)?;
         // sled's flush does not reach the disk (sync_file_range): sync its file and its folders.
         let sync = |path: &Path| std::fs::File::open(path)?.sync_all();
         let parent = self.path.parent().unwrap_or(&self.path);
         let paths = [self.path.join("db"), self.path.join("conf"), self.path.clone(), parent.to_owned()];
-        paths.iter().try_for_each(|path| sync(path)).map_err(|error| format!("sync the index: {error}"))
+        Ok(Box::new(move || {
+            paths.iter().try_for_each(|path| sync(path)).map_err(|error| format!("sync the index: {error}"))
+        }))
     }
 }

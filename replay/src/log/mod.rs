@@ -84,7 +84,7 @@ pub struct Committed {
     pub duplicate: bool,
 }
 
-/// Takes the answer to an append; called once, on the log's own thread: hand it on, do not work.
+/// Takes the answer to an append; called once, on a thread of the log's own: hand it on, do not work.
 pub type Acknowledge = Box<dyn FnOnce(Result<Committed, Error>) + Send>;
 
 /// The last event of a stream.
@@ -111,7 +111,8 @@ pub type Records<'a> = Box<dyn Iterator<Item = Result<Recorded, Error>> + Send +
 /// An append-only log of events in streams.
 pub trait Log: Send + Sync {
     /// Hands over an append; the order of calls is the order of positions. Waits while the queue
-    /// is full. `done` is called once, with the answer.
+    /// is full. `done` is called once, with the answer: in the order of positions among those of one
+    /// durability; one that need not wait for the disk waits for nobody who does.
     fn submit(&self, append: Append, done: Acknowledge);
 
     /// Events of a stream from `from` on (inclusive; zero and one are the same).

@@ -19,7 +19,7 @@ use super::search::{Fields, Opened, SearchIndex, failed, is_wanted};
 use super::snippet::{LOOKED_AT_CHARS, head, snippet};
 use super::store::panic_text;
 use super::tokenizer::Words;
-use super::{Checkpoint, Error};
+use super::{Checkpoint, Error, Projection};
 use crate::log::Log;
 
 /// Events that are read word by word, at most, before the index is brought up to date instead.
@@ -114,7 +114,7 @@ fn in_index(
             guarded(runner, |index| Ok(index.searchable()?.map_or(Position(0), |(_, at)| at.position)))?;
         if log.tail().last.0.saturating_sub(covered.0) > UNINDEXED_EVENTS_MAX {
             runner.catch_up()?;
-            guarded(runner, SearchIndex::commit)?;
+            guarded(runner, Projection::write)?;
         }
     }
     guarded(runner, |index| {

@@ -1,14 +1,22 @@
 //! A thread that keeps every projection close to the end of the log.
+//!
+//! Each event is read and decoded once, for all of them; what is asked in between reads the rest itself.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use herm_schema::{Position, Recorded};
+
 use super::Views;
+use super::runner::BATCH_EVENTS_MAX;
+use crate::log::Log;
 
 /// How long it waits for an event before it looks whether there is anything to write down.
 const WAIT: Duration = Duration::from_millis(250);
+/// How long events gather before they are applied: a batch costs little more than one event.
+const GATHER: Duration = Duration::from_millis(50);
 
 /// Follows the log until it is dropped.
 pub struct Follower {
@@ -43,16 +51,51 @@ fn run(views: &Weak<Views>, stop: &AtomicBool) {
             return;
         };
         let log = views.log();
-        let last = match seen {
-            Some(seen) => log.wait(seen, WAIT),
-            None => log.tail().last,
-        };
-        let grown = seen != Some(last);
-        seen = Some(last);
+        match seen {
+            Some(from) => {
+                if log.wait(from, WAIT) > from {
+                    std::thread::sleep(GATHER);
+                    seen = Some(feed(&views, log.as_ref(), from));
+                }
+            }
+            None => seen = Some(catch_up(&views, log.as_ref())),
+        }
         for projection in views.all() {
             // What fails is parked and says so in its status; the others go on.
-            let _ = if grown { projection.catch_up() } else { Ok(()) };
             let _ = projection.idle();
         }
     }
+}
+
+/// Gives what came after `from` to all of them; the last event that was given.
+fn feed(views: &Views, log: &dyn Log, from: Position) -> Position {
+    let mut seen = from;
+    let mut batch: Vec<Recorded> = Vec::with_capacity(BATCH_EVENTS_MAX);
+    let mut records = log.read_all(from.next());
+    loop {
+        batch.clear();
+        for recorded in records.by_ref().take(BATCH_EVENTS_MAX) {
+            match recorded {
+                Ok(recorded) => batch.push(recorded),
+                // Each of them finds the damage by itself, and says so.
+                Err(_) => return catch_up(views, log),
+            }
+        }
+        let Some(last) = batch.last() else {
+            return seen;
+        };
+        seen = last.envelope.position;
+        for projection in views.all() {
+            let _ = projection.take(&batch);
+        }
+    }
+}
+
+/// Each reads the log by itself; the last event that there was.
+fn catch_up(views: &Views, log: &dyn Log) -> Position {
+    let last = log.tail().last;
+    for projection in views.all() {
+        let _ = projection.catch_up();
+    }
+    last
 }

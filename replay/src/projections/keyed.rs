@@ -2,14 +2,14 @@
 //!
 //! A batch of events becomes one batch of changes, in which the checkpoint rides.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use herm_schema::Recorded;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::store::{Changes, Pair, Shelf, Store};
+use super::buffered::{Buffered, lay_over, sorted};
+use super::store::{Changes, Pair, Shelf};
 use super::{Checkpoint, Error, Projection};
 use crate::log::Log;
 
@@ -33,13 +33,13 @@ pub trait Fold: Send + Sync {
 /// The rows as they are with the changes of this batch.
 pub struct Rows<'a> {
     name: &'static str,
-    store: &'a dyn Store,
+    store: &'a Buffered,
     changes: Changes,
 }
 
 impl<'a> Rows<'a> {
     /// The rows of `store`, with no changes yet.
-    pub fn of(name: &'static str, store: &'a dyn Store) -> Self {
+    pub fn of(name: &'static str, store: &'a Buffered) -> Self {
         Self { name, store, changes: Changes::new() }
     }
 
@@ -101,14 +101,9 @@ impl<'a> Rows<'a> {
     /// # Errors
     /// `Store` if the store is damaged.
     pub fn scan(&self, prefix: &[u8]) -> Result<Vec<Pair>, Error> {
-        let mut pairs: BTreeMap<_, _> = self.store.scan(prefix)?.into_iter().collect();
-        for (key, change) in self.changes.iter().filter(|(key, _)| key.starts_with(prefix)) {
-            match change {
-                Some(value) => pairs.insert(key.clone(), value.clone()),
-                None => pairs.remove(key),
-            };
-        }
-        Ok(pairs.into_iter().collect())
+        let mut pairs = self.store.scan(prefix)?;
+        lay_over(&mut pairs, &self.changes, prefix);
+        Ok(sorted(pairs))
     }
 
     /// Rows that begin with `prefix`, in order of their keys.
@@ -141,8 +136,8 @@ pub struct Keyed<F> {
     shelf: Arc<Shelf>,
     /// Which of the shelf's databases `store` belongs to.
     epoch: u64,
-    store: Option<Arc<dyn Store>>,
-    building: Option<(u64, Arc<dyn Store>)>,
+    store: Option<Buffered>,
+    building: Option<(u64, Buffered)>,
 }
 
 impl<F: Fold> Keyed<F> {
@@ -152,9 +147,10 @@ impl<F: Fold> Keyed<F> {
 
     /// What it holds now. Without a store yet it is empty.
     pub fn read<T>(&self, read: impl FnOnce(&Rows<'_>) -> Result<T, Error>) -> Result<T, Error> {
-        let none = super::store::MemoryStore::default();
-        let store = self.store.as_deref().unwrap_or(&none);
-        read(&Rows::of(F::NAME, store))
+        match &self.store {
+            Some(store) => read(&Rows::of(F::NAME, store)),
+            None => read(&Rows::of(F::NAME, &Buffered::empty())),
+        }
     }
 
     /// Everything in it but the checkpoint, for comparing.
@@ -165,10 +161,6 @@ impl<F: Fold> Keyed<F> {
         let mut pairs = self.read(|rows| rows.scan(&[]))?;
         pairs.retain(|(key, _)| key != CHECKPOINT_KEY);
         Ok(pairs)
-    }
-
-    fn target(&self) -> Option<&Arc<dyn Store>> {
-        self.building.as_ref().map(|(_, store)| store).or(self.store.as_ref())
     }
 }
 
@@ -185,40 +177,52 @@ impl<F: Fold> Projection for Keyed<F> {
         let epoch = self.shelf.epoch();
         if self.epoch != epoch || self.store.is_none() {
             // In memory there is nothing to find again, so what is there stays.
-            self.store = self.shelf.current(F::NAME)?;
+            self.store = self.shelf.current(F::NAME)?.map(Buffered::of);
             self.epoch = epoch;
         }
         let Some(store) = &self.store else {
             return Ok(None);
         };
-        let stored: Option<Stored> = Rows::of(F::NAME, store.as_ref()).get(CHECKPOINT_KEY)?;
+        let stored: Option<Stored> = Rows::of(F::NAME, store).get(CHECKPOINT_KEY)?;
         Ok(stored.filter(|stored| stored.schema == F::SCHEMA).map(|stored| stored.checkpoint))
     }
 
     fn apply(&mut self, batch: &[Recorded], log: &dyn Log) -> Result<(), Error> {
-        let (Some(store), Some(last)) = (self.target().cloned(), batch.last()) else {
+        let store = self.building.as_mut().map(|(_, store)| store).or(self.store.as_mut());
+        let (Some(store), Some(last)) = (store, batch.last()) else {
             return Ok(());
         };
-        let mut rows = Rows::of(F::NAME, store.as_ref());
+        let mut rows = Rows::of(F::NAME, store);
         for recorded in batch {
             self.fold.apply(recorded, &mut rows, log)?;
         }
         rows.put(CHECKPOINT_KEY.to_vec(), &Stored { schema: F::SCHEMA, checkpoint: Checkpoint::at(last) })?;
-        store.write(rows.changes)
+        let changes = rows.changes;
+        store.take(changes)
     }
 
     fn begin(&mut self) -> Result<(), Error> {
-        self.building = Some(self.shelf.begin(F::NAME)?);
+        let (number, store) = self.shelf.begin(F::NAME)?;
+        self.building = Some((number, Buffered::of(store)));
         self.epoch = self.shelf.epoch();
         Ok(())
     }
 
     fn finish(&mut self) -> Result<(), Error> {
-        if let Some((number, store)) = self.building.take() {
+        if let Some((number, mut store)) = self.building.take() {
+            store.write()?;
             self.shelf.finish(F::NAME, number)?;
             self.store = Some(store);
         }
         Ok(())
+    }
+
+    fn idle(&mut self) -> Result<(), Error> {
+        self.store.as_mut().map_or(Ok(()), Buffered::write_in_time)
+    }
+
+    fn write(&mut self) -> Result<(), Error> {
+        self.store.as_mut().map_or(Ok(()), Buffered::write)
     }
 
     fn discard(&mut self) -> Result<(), Error> {

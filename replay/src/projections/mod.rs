@@ -8,9 +8,10 @@
 //! A projection whose fold fails or panics is *parked*: it answers with its error until it is
 //! rebuilt; the others go on. A store that is damaged is moved aside and built again without asking.
 //!
-//! Start reading at [`Projection`], then [`runner`] (when what is applied), [`keyed`] and [`store`]
+//! Start reading at [`Projection`], then [`runner`] (when what is applied), [`keyed`], `buffered` and [`store`]
 //! (the small ones, in one sled database), then the projections themselves.
 
+mod buffered;
 mod error;
 pub mod find;
 mod follow;
@@ -94,12 +95,20 @@ pub trait Projection: Send {
     /// When it cannot be moved.
     fn discard(&mut self) -> Result<(), Error>;
 
-    /// Called by the follower when there is nothing to apply: a time to write down what is
-    /// collected, and to let go of what is not needed.
+    /// Called by the follower now and then: a time to write down what was collected long ago, and to let go
+    /// of what is not needed.
     ///
     /// # Errors
     /// Like `apply`.
     fn idle(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Writes down what is collected.
+    ///
+    /// # Errors
+    /// Like `apply`.
+    fn write(&mut self) -> Result<(), Error> {
         Ok(())
     }
 }

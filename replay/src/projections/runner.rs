@@ -11,7 +11,7 @@ use super::{Checkpoint, Error, Projection};
 use crate::log::Log;
 
 /// Events that are applied together, at most.
-const BATCH_EVENTS_MAX: usize = 512;
+pub(super) const BATCH_EVENTS_MAX: usize = 512;
 
 /// How a projection is doing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -54,17 +54,30 @@ pub trait Followed: Send + Sync {
     /// `Parked` if it stands still, `Log` if the log cannot be read.
     fn catch_up(&self) -> Result<(), Error>;
 
+    /// Applies these events, which follow one another in the log: what it has of them already is left out,
+    /// and what it lacks before them is read from the log.
+    ///
+    /// # Errors
+    /// Like those of `catch_up`.
+    fn take(&self, batch: &[Recorded]) -> Result<(), Error>;
+
     /// Builds it anew from the first event and puts the result in place of what there was.
     ///
     /// # Errors
     /// What the fold says; it is parked then.
     fn rebuild(&self) -> Result<(), Error>;
 
-    /// Nothing is new in the log.
+    /// There is time to write down what was collected long ago.
     ///
     /// # Errors
     /// What the projection says; it is parked then.
     fn idle(&self) -> Result<(), Error>;
+
+    /// Writes down what was collected.
+    ///
+    /// # Errors
+    /// What the projection says; it is parked then.
+    fn write(&self) -> Result<(), Error>;
 }
 
 impl<P: Projection> Runner<P> {
@@ -120,18 +133,6 @@ impl<P: Projection> Runner<P> {
     }
 }
 
-impl Runner<super::search::SearchIndex> {
-    /// Writes down what the index has collected.
-    ///
-    /// # Errors
-    /// `Store` if it cannot be written; the projection is parked then.
-    pub fn commit(&self) -> Result<(), Error> {
-        let mut inner = self.inner();
-        let result = guarded(&mut inner, |inner| inner.projection.commit());
-        park(&mut inner, result)
-    }
-}
-
 impl<P: Projection + Sync> Followed for Runner<P> {
     fn name(&self) -> &'static str {
         self.inner().projection.name()
@@ -164,6 +165,17 @@ impl<P: Projection + Sync> Followed for Runner<P> {
         self.advance(&mut self.inner())
     }
 
+    fn take(&self, batch: &[Recorded]) -> Result<(), Error> {
+        let mut inner = self.inner();
+        self.not_parked(&inner)?;
+        let taken = guarded(&mut inner, |inner| take(inner, batch, self.log.as_ref()));
+        match taken {
+            Ok(true) => Ok(()),
+            // It is somewhere else, or it failed: the way by the log knows what to do.
+            _ => self.advance(&mut inner),
+        }
+    }
+
     fn rebuild(&self) -> Result<(), Error> {
         let mut inner = self.inner();
         inner.parked = None;
@@ -181,6 +193,13 @@ impl<P: Projection + Sync> Followed for Runner<P> {
         let mut inner = self.inner();
         self.not_parked(&inner)?;
         let result = guarded(&mut inner, |inner| inner.projection.idle());
+        park(&mut inner, result)
+    }
+
+    fn write(&self) -> Result<(), Error> {
+        let mut inner = self.inner();
+        self.not_parked(&inner)?;
+        let result = guarded(&mut inner, |inner| inner.projection.write());
         park(&mut inner, result)
     }
 }
@@ -224,6 +243,24 @@ fn follow<P: Projection>(inner: &mut Inner<P>, log: &dyn Log) -> Result<(), Erro
         None if log.tail().last == Position(0) => Ok(()),
         None => build(inner, log),
     }
+}
+
+/// Applies what of `batch` follows what it has; whether that was possible.
+fn take<P: Projection>(inner: &mut Inner<P>, batch: &[Recorded], log: &dyn Log) -> Result<bool, Error> {
+    let (Some(standing), Some(_)) = (inner.standing, inner.projection.checkpoint()?) else {
+        return Ok(false);
+    };
+    let known = batch.partition_point(|recorded| recorded.envelope.position <= standing.position);
+    let fresh = batch.get(known..).unwrap_or_default();
+    let (Some(first), Some(last)) = (fresh.first(), fresh.last().map(Checkpoint::at)) else {
+        return Ok(true);
+    };
+    if known == 0 && first.envelope.position > standing.position.next() {
+        return Ok(false);
+    }
+    inner.projection.apply(fresh, log)?;
+    inner.standing = Some(last);
+    Ok(true)
 }
 
 /// Whether `checkpoint` was taken of this log: the event it stands at is there, with its chain.

@@ -21,10 +21,11 @@ use super::tokenizer::HermTokenizer;
 use super::{Checkpoint, Error, Projection};
 use crate::log::Log;
 
-/// Documents that are collected before they are committed, at most.
-const COMMIT_DOCS: usize = 200;
+/// Documents that are collected before they are committed, at most. A commit is a segment of its own, which is
+/// merged later: few and large ones cost least. What is not committed is found by reading the log.
+const COMMIT_DOCS: usize = 1_000;
 /// How long a document waits for its commit, at most.
-const COMMIT_AFTER: Duration = Duration::from_millis(500);
+const COMMIT_AFTER: Duration = Duration::from_secs(2);
 /// How long the writer is kept without work.
 const WRITER_IDLE: Duration = Duration::from_secs(30);
 /// What the writer may collect in memory, in bytes; one thread.
@@ -113,14 +114,6 @@ impl SearchIndex {
         self.folder.is_some() && !self.busy
     }
 
-    /// Commits what is collected.
-    ///
-    /// # Errors
-    /// `Store` if it cannot be written.
-    pub fn commit(&mut self) -> Result<(), Error> {
-        self.current.as_mut().map_or(Ok(()), Opened::commit)
-    }
-
     fn open_current(&mut self) -> Result<(), Error> {
         let Some(folder) = self.folder.as_deref().filter(|_| self.current.is_none()) else {
             return Ok(());
@@ -193,6 +186,10 @@ impl Projection for SearchIndex {
         self.current = None;
         self.building = None;
         self.folder.as_deref().map_or(Ok(()), super::store::set_aside)
+    }
+
+    fn write(&mut self) -> Result<(), Error> {
+        self.current.as_mut().map_or(Ok(()), Opened::commit)
     }
 
     fn idle(&mut self) -> Result<(), Error> {

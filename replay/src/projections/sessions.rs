@@ -1,7 +1,7 @@
 //! Sessions: the list of them, and snapshots of their states.
 //!
-//! A snapshot is a cache with a digest: it is taken every [`SNAPSHOT_EVERY_EVENTS`] events and at the
-//! end of a turn, only the newest is kept, and one that does not fit the log is as good as none.
+//! A snapshot is a cache with a digest: it is taken every [`SNAPSHOT_EVERY_EVENTS`] events, only the newest
+//! is kept, and one that does not fit the log is as good as none.
 
 use herm_schema::events::ExitReason;
 use herm_schema::{Digest, Event, Micros, Position, Recorded, SessionId, StreamId, StreamPos};
@@ -13,7 +13,7 @@ use crate::log::Log;
 use crate::reducer::state::STATE_VERSION;
 use crate::reducer::{SessionState, evolve};
 
-/// Events between snapshots, at most.
+/// Events between snapshots; as many are folded again, at most, when a session is taken up.
 pub const SNAPSHOT_EVERY_EVENTS: u64 = 64;
 /// Largest state that is read back, in bytes; a damaged length is not believed.
 const STATE_BYTES_MAX: usize = 256 << 20;
@@ -211,7 +211,7 @@ impl Fold for Snapshots {
 /// anyhow is left out, so that building anew does not take them all.
 fn is_due(recorded: &Recorded, log: &dyn Log) -> Result<bool, Error> {
     let at = recorded.envelope.stream_pos.0;
-    if !at.is_multiple_of(SNAPSHOT_EVERY_EVENTS) && !matches!(recorded.event, Event::TurnEnded(_)) {
+    if !at.is_multiple_of(SNAPSHOT_EVERY_EVENTS) {
         return Ok(false);
     }
     let head = log.head(recorded.envelope.stream)?.map_or(0, |head| head.stream_pos.0);

@@ -100,7 +100,8 @@ impl Views {
     pub fn catch_up(&self) -> Result<(), Error> {
         let small: [&dyn Followed; 5] =
             [&self.sessions, &self.snapshots, &self.open_work, &self.outbox, &self.usage];
-        let results: Vec<_> = small.into_iter().map(Followed::catch_up).collect();
+        let results: Vec<_> =
+            small.into_iter().map(|one| one.catch_up().and_then(|()| one.write())).collect();
         self.shelf.flush();
         results.into_iter().collect()
     }

@@ -30,9 +30,19 @@ const OFFERS_KEPT_MAX: usize = 8;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Offer {
     pub definitions: Vec<ToolDefinition>,
+    /// The definitions as JSON, as they are kept.
+    pub json: String,
     pub facts: Vec<ToolFacts>,
     /// Whether tools are folded behind `tool_search`.
     pub folded: bool,
+}
+
+impl Offer {
+    fn of(definitions: Vec<ToolDefinition>, facts: Vec<ToolFacts>, folded: bool) -> Self {
+        // Only maps with keys that are not strings do not serialise, and there are none.
+        let json = serde_json::to_string(&definitions).unwrap_or_default();
+        Self { definitions, json, facts, folded }
+    }
 }
 
 /// Everything that an offer depends on and that can change while herm runs; the tools, the sets and the
@@ -180,11 +190,7 @@ impl Shelf {
             |tool: &&Arc<dyn Tool>| self.sets.is_some() && !CORE.contains(&tool.facts().name.as_str());
         let folded: Vec<Arc<dyn Tool>> = reach.iter().filter(folds).cloned().collect();
         if !self.folding.folds(&table::definitions(&folded), window_tokens) {
-            return Offer {
-                definitions: table::definitions(reach),
-                facts: table::facts(reach),
-                folded: false,
-            };
+            return Offer::of(table::definitions(reach), table::facts(reach), false);
         }
         let kept: Vec<Arc<dyn Tool>> = reach.iter().filter(|tool| !folds(tool)).cloned().collect();
         let catalogue =
@@ -195,7 +201,7 @@ impl Shelf {
         let mut facts = table::facts(&kept);
         facts.extend(fold::facts());
         facts.sort_by(|a, b| a.name.cmp(&b.name));
-        Offer { definitions, facts, folded: true }
+        Offer::of(definitions, facts, true)
     }
 }
 

@@ -17,11 +17,14 @@ use herm_schema::{IdempotencyKey, Position, StreamId, StreamPos};
 use super::Options;
 use super::overlay::{Place, Pointer};
 use super::shared::Shared;
-use crate::log::index::{Failure, OpenStore, Store};
-use crate::log::{APPEND_EVENTS_MAX, Error};
+use crate::log::Error;
+use crate::log::index::{Failure, OpenStore, Store, Syncing};
 
-/// Entries applied at once, at least one whole append; questions are answered in between.
-const ROUND_ENTRIES: usize = APPEND_EVENTS_MAX;
+/// Entries applied at once, at least one whole append; questions are answered in between, and who asks is the
+/// one thread that appends.
+const STEP_ENTRIES: usize = 64;
+/// Steps between two looks at whether a burst goes on.
+const ROUND_STEPS: usize = 8;
 /// Entries after which the index is flushed and marked.
 const FLUSH_ENTRIES: usize = 20_000;
 /// Time after which a quiet index is flushed and marked.
@@ -56,7 +59,20 @@ enum Message {
     Ask(Question, Sender<Answer>),
     Grown,
     CatchUp(Sender<()>),
+    /// What was flushed is on the disk, or is not.
+    Synced(Flushed, Result<(), Failure>),
     Stop,
+}
+
+/// How far a flush of the store goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Flushed {
+    /// Which of the stores that were opened, by number.
+    store: u32,
+    /// The last position in it.
+    base: Position,
+    /// Where the record behind it stands.
+    next: Place,
 }
 
 /// The way to the thread.
@@ -129,10 +145,13 @@ impl Indexing {
         let _ = shared.asking.set(asking);
         let path = options.folder.join("index");
         let work = Work {
+            messages: messages.clone(),
             shared,
             open,
             path,
             store: None,
+            opened: 0,
+            syncing: false,
             unflushed: 0,
             rebuilds: 0,
             flags: Arc::clone(&flags),
@@ -164,10 +183,15 @@ impl Indexing {
 }
 
 struct Work {
+    messages: Sender<Message>,
     shared: Arc<Shared>,
     open: Arc<OpenStore>,
     path: PathBuf,
     store: Option<Box<dyn Store>>,
+    /// How many stores were opened; the number of the current one.
+    opened: u32,
+    /// Another thread waits for the disk.
+    syncing: bool,
     unflushed: usize,
     rebuilds: u32,
     flags: Arc<Flags>,
@@ -184,16 +208,18 @@ impl Work {
             match message {
                 Ok(Message::Ask(question, reply)) => self.answer(question, &reply),
                 Ok(Message::Grown) => {
-                    self.flags.rung.store(false, Ordering::Release);
                     if self.shared.state().overlay.len() > self.shared.index_from_events {
                         self.apply_all(incoming);
                     }
+                    // Not before: whoever appends in the meantime need not ring, for all of it is applied.
+                    self.flags.rung.store(false, Ordering::Release);
                 }
                 Ok(Message::CatchUp(reply)) => {
                     self.apply_all(incoming);
-                    self.flush();
+                    self.flush_now();
                     drop(reply);
                 }
+                Ok(Message::Synced(flushed, result)) => self.synced(flushed, result),
                 Err(RecvTimeoutError::Timeout) => self.flush(),
                 Ok(Message::Stop) | Err(RecvTimeoutError::Disconnected) => return self.finish(incoming),
             }
@@ -207,7 +233,7 @@ impl Work {
     fn finish(mut self, incoming: &Receiver<Message>) {
         if self.store.is_some() {
             self.apply_all(incoming);
-            self.flush();
+            self.flush_now();
         }
         self.shared.write_mark(None);
         self.drop_store();
@@ -233,11 +259,30 @@ impl Work {
     fn apply_all(&mut self, incoming: &Receiver<Message>) {
         loop {
             self.let_burst_pass(incoming);
-            if !self.apply_round() {
-                self.flush();
-                self.waiting.clear();
-                return;
+            for _ in 0..ROUND_STEPS {
+                if !self.apply_step() {
+                    if !self.waiting.is_empty() {
+                        self.flush_now();
+                        self.waiting.clear();
+                    }
+                    return;
+                }
+                while let Ok(message) = incoming.try_recv() {
+                    self.read(message);
+                }
             }
+        }
+    }
+
+    /// What is sent while entries are being applied.
+    fn read(&mut self, message: Message) {
+        match message {
+            Message::Ask(question, reply) => self.answer(question, &reply),
+            Message::Grown => {}
+            // Both wait for what is being done here anyway.
+            Message::CatchUp(reply) => self.waiting.push(reply),
+            Message::Stop => self.stopping = true,
+            Message::Synced(flushed, result) => self.synced(flushed, result),
         }
     }
 
@@ -251,13 +296,7 @@ impl Work {
             let patient = lag < BURST_LAG_EVENTS_MAX && self.waiting.is_empty() && !self.stopping;
             let until = Instant::now() + if patient { BURST_LOOK } else { Duration::ZERO };
             while let Ok(message) = incoming.recv_deadline(until) {
-                match message {
-                    Message::Ask(question, reply) => self.answer(question, &reply),
-                    Message::Grown => self.flags.rung.store(false, Ordering::Release),
-                    // Both wait for what is being done here anyway.
-                    Message::CatchUp(reply) => self.waiting.push(reply),
-                    Message::Stop => self.stopping = true,
-                }
+                self.read(message);
             }
             let grown = self.shared.state().tail.last.0.saturating_sub(before.0);
             if !patient || grown < BURST_EVENTS_MIN || !self.waiting.is_empty() || self.stopping {
@@ -267,11 +306,11 @@ impl Work {
     }
 
     /// Applies some entries; whether there may be more.
-    fn apply_round(&mut self) -> bool {
+    fn apply_step(&mut self) -> bool {
         self.drop_discarded();
         let entries = {
             let state = self.shared.state();
-            state.overlay.oldest(ROUND_ENTRIES, state.tail.durable)
+            state.overlay.oldest(STEP_ENTRIES, state.tail.durable)
         };
         let Some(last) = entries.last().copied() else {
             // What is queued only is brought to the disk first: the index never knows more than it.
@@ -304,25 +343,70 @@ impl Work {
         self.rebuilds <= REBUILDS_MAX
     }
 
+    /// Hands what was applied to the system, and lets another thread wait for the disk: that takes long, and
+    /// whoever appends may have a question meanwhile.
     fn flush(&mut self) {
-        if self.unflushed == 0 || self.store.is_none() {
+        if self.syncing {
             return;
+        }
+        let Some((flushed, sync)) = self.handed_over() else {
+            return;
+        };
+        let messages = self.messages.clone();
+        let wait = move || {
+            let result = sync();
+            // Nobody listens any more when the log was closed meanwhile.
+            let _ = messages.send(Message::Synced(flushed, result));
+        };
+        // Without a thread the next flush tries again.
+        self.syncing = std::thread::Builder::new().name("log-index-sync".to_owned()).spawn(wait).is_ok();
+    }
+
+    /// What was applied is on the disk when it returns.
+    fn flush_now(&mut self) {
+        if self.syncing {
+            // Not known yet to be there.
+            self.unflushed = self.unflushed.max(1);
+        }
+        if let Some((flushed, sync)) = self.handed_over() {
+            let result = sync();
+            self.synced(flushed, result);
+        }
+    }
+
+    fn handed_over(&mut self) -> Option<(Flushed, Syncing)> {
+        if self.unflushed == 0 || self.store.is_none() {
+            return None;
         }
         let (base, next) = {
             let state = self.shared.state();
             let base = state.overlay.base();
             (base, state.overlay.at(base.next()).map_or(state.end, |entry| entry.pointer.place))
         };
-        if self.call(|store| store.flush()).is_some() {
-            self.unflushed = 0;
-            let rebuilt = {
-                let mut state = self.shared.state();
-                state.overlay.len() <= self.shared.index_from_events && state.degraded.take().is_some()
-            };
-            if rebuilt {
-                tracing::info!("the index has been rebuilt");
+        let sync = self.call(|store| store.flush())?;
+        self.unflushed = 0;
+        Some((Flushed { store: self.opened, base, next }, sync))
+    }
+
+    fn synced(&mut self, flushed: Flushed, result: Result<(), Failure>) {
+        self.syncing = false;
+        if flushed.store != self.opened || self.store.is_none() {
+            return;
+        }
+        match result {
+            Err(failure) => self.fail(failure),
+            Ok(()) => {
+                let rebuilt = {
+                    let mut state = self.shared.state();
+                    state.overlay.len() <= self.shared.index_from_events && state.degraded.take().is_some()
+                };
+                if rebuilt {
+                    tracing::info!("the index has been rebuilt");
+                }
+                if flushed.base > self.shared.state().mark.indexed {
+                    self.shared.write_mark(Some((flushed.base, flushed.next)));
+                }
             }
-            self.shared.write_mark(Some((base, next)));
         }
     }
 
@@ -371,6 +455,7 @@ impl Work {
             Ok(Ok((store, _))) => {
                 self.flags.discarded.store(false, Ordering::Release);
                 self.store = Some(store);
+                self.opened = self.opened.saturating_add(1);
                 return true;
             }
             Ok(Err(failure)) => failure,

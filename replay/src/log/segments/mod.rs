@@ -12,8 +12,8 @@
 //! ```
 //!
 //! The way of an append: [`SegmentLog`] queues it; `writer` takes what has queued, lays the records,
-//! writes and syncs once, publishes them in `overlay`, and answers; `indexing` carries them over to
-//! the index, later, on its own thread. `reading` looks into the overlay first, then into the
+//! writes them, publishes them in `overlay`, and answers; `syncing` answers those who wait for the disk;
+//! `indexing` carries the records over to the index, later, on its own thread. `reading` looks into the overlay first, then into the
 //! index, and when the index fails, into the segments. `recover` says what a folder holds when it is
 //! opened. The invariant that the rest leans on: a record is in a segment before anything else
 //! knows of it, and the index never knows of a record that is not on the disk.
@@ -29,6 +29,7 @@ pub(crate) mod recover;
 pub(crate) mod scan;
 pub(crate) mod shared;
 mod stats;
+mod syncing;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -108,6 +109,7 @@ pub struct SegmentLog {
     shared: Arc<Shared>,
     queue: Option<Sender<Job>>,
     writer: Option<JoinHandle<()>>,
+    syncer: Option<JoinHandle<()>>,
     indexing: Option<Indexing>,
     _lock: Option<Lock>,
 }
@@ -122,7 +124,8 @@ impl SegmentLog {
         let lock = prepare(&options)?;
         let look = Look { trust_index: options.index.is_some(), up_to_damage: false };
         let shared = Arc::new(Shared::open(&options, look)?);
-        let writer = Writer::new(Arc::clone(&shared), &options)?;
+        let (syncing, syncer) = syncing::start(Arc::clone(&shared))?;
+        let writer = Writer::new(Arc::clone(&shared), syncing, &options)?;
         let indexing = options.index.clone().map(|open| Indexing::start(Arc::clone(&shared), open, &options));
         let indexing = indexing.transpose()?;
         let (queue, jobs) = crossbeam_channel::bounded(QUEUE_APPENDS_MAX);
@@ -130,7 +133,8 @@ impl SegmentLog {
             .name("log-writer".to_owned())
             .spawn(move || writer.run(&jobs))
             .map_err(|error| Error::io("start a thread for", &options.folder, &error))?;
-        Ok(Self { shared, queue: Some(queue), writer: Some(writer), indexing, _lock: lock })
+        let (queue, writer, syncer) = (Some(queue), Some(writer), Some(syncer));
+        Ok(Self { shared, queue, writer, syncer, indexing, _lock: lock })
     }
 
     /// Opens the log for reading only, while its owner goes on, or of a folder that cannot be written.
@@ -229,10 +233,10 @@ impl Drop for SegmentLog {
     fn drop(&mut self) {
         // The writer answers what has queued, syncs and ends; then the index is brought up to date.
         drop(self.queue.take());
-        // The last one to hold the log may be an answer that the writer itself is giving.
-        let own = |writer: &JoinHandle<()>| writer.thread().id() == std::thread::current().id();
-        if let Some(writer) = self.writer.take().filter(|writer| !own(writer)) {
-            let _ = writer.join();
+        // The last one to hold the log may be an answer that one of the two is giving.
+        let threads: Vec<_> = [self.writer.take(), self.syncer.take()].into_iter().flatten().collect();
+        if threads.iter().all(|thread| thread.thread().id() != std::thread::current().id()) {
+            threads.into_iter().for_each(|thread| drop(thread.join()));
         }
         match self.indexing.take() {
             Some(indexing) => indexing.stop(),

@@ -124,10 +124,15 @@ impl Overlay {
         self.entries.get(self.entries.partition_point(|entry| entry.position < position))
     }
 
-    /// At most `count` of the oldest entries, none above `last`, whole appends only.
+    /// About `count` of the oldest entries, none above `last`, whole appends only.
     pub(crate) fn oldest(&self, count: usize, last: Position) -> Vec<Entry> {
-        let oldest = self.entries.iter().take(count).take_while(|entry| entry.position <= last);
-        let mut entries: Vec<Entry> = oldest.copied().collect();
+        let mut entries: Vec<Entry> = Vec::new();
+        for entry in self.entries.iter().take_while(|entry| entry.position <= last) {
+            if entries.len() >= count && entries.last().is_some_and(|last| last.ends) {
+                break;
+            }
+            entries.push(*entry);
+        }
         while entries.last().is_some_and(|entry| !entry.ends) {
             entries.pop();
         }

@@ -91,7 +91,9 @@ impl Shared {
 
     pub(crate) fn announce(&self) {
         self.grown.notify_all();
-        if let Some(asking) = self.asking.get() {
+        if let Some(asking) = self.asking.get()
+            && self.state().overlay.len() > self.index_from_events
+        {
             asking.ring();
         }
     }

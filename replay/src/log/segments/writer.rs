@@ -1,9 +1,9 @@
 //! The writer: one thread, group commit.
 //!
 //! It takes everything that has queued, lays the records one behind the other, writes them at
-//! once, waits for the disk at most once, and answers everybody in order. A write or sync that fails
-//! poisons the log, with one exception: a write that found the disk full is taken back (nothing was
-//! acknowledged, the file ends where it ended), and those appends are refused.
+//! once, and answers in order whoever need not wait for the disk; `syncing` waits with the others. A write or
+//! sync that fails poisons the log, with one exception: a write that found the disk full is taken back (nothing
+//! was acknowledged, the file ends where it ended), and those appends are refused.
 
 use std::collections::HashMap;
 use std::io;
@@ -19,6 +19,7 @@ use super::manifest::Sealed;
 use super::overlay::{Place, Pointer};
 use super::scan::record_bytes;
 use super::shared::Shared;
+use super::syncing::Waiting;
 use crate::log::disk::DiskFile;
 use crate::log::laying::{check_expectation, check_size, head_of, lay};
 use crate::log::{Acknowledge, Append, Committed, Durability, Error, Head};
@@ -54,6 +55,8 @@ impl Job {
 
 pub(crate) struct Writer {
     shared: Arc<Shared>,
+    /// To the thread that waits for the disk.
+    syncing: Sender<Waiting>,
     file: Arc<dyn DiskFile>,
     segment_bytes: u64,
     reserve_bytes: u64,
@@ -69,16 +72,19 @@ pub(crate) struct Writer {
 #[derive(Default)]
 struct Group {
     bytes: Vec<u8>,
-    answers: Vec<(Acknowledge, Result<Committed, Error>)>,
+    answers: Vec<(Acknowledge, Durability, Result<Committed, Error>)>,
     heads: HashMap<StreamId, Head>,
     keys: HashMap<IdempotencyKey, Vec<Recorded>>,
     events: usize,
-    wants_disk: bool,
 }
 
 impl Writer {
     /// Makes the folder ready to be written: cuts the torn tail, syncs, opens the last segment.
-    pub(crate) fn new(shared: Arc<Shared>, options: &Options) -> Result<Self, Error> {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        syncing: Sender<Waiting>,
+        options: &Options,
+    ) -> Result<Self, Error> {
         let (end, fresh, torn) = {
             let state = shared.state();
             (state.end, state.firsts.is_empty(), state.mark.durable < state.tail.last)
@@ -114,6 +120,7 @@ impl Writer {
         let claimed = Position(0);
         let mut writer = Self {
             shared,
+            syncing,
             file,
             segment_bytes: options.segment_bytes,
             reserve_bytes: options.reserve_bytes,
@@ -201,9 +208,9 @@ impl Writer {
     }
 
     fn take(&mut self, append: Append, done: Acknowledge, group: &mut Group) {
-        group.wants_disk |= append.durability == Durability::Disk;
+        let durability = append.durability;
         let result = self.place(append, group);
-        group.answers.push((done, result));
+        group.answers.push((done, durability, result));
     }
 
     /// Lays the records of an append behind those of the group.
@@ -265,12 +272,23 @@ impl Writer {
         if failed.is_none() {
             self.publish(&group);
         }
-        for (done, result) in group.answers {
-            done(match (&failed, result) {
-                (Some(error), Ok(committed)) if !committed.duplicate => Err(error.clone()),
-                (Some(error @ Error::Poisoned { .. }), _) => Err(error.clone()),
-                (_, result) => result,
-            });
+        for (done, durability, result) in group.answers {
+            match (&failed, result) {
+                (Some(error), Ok(committed)) if !committed.duplicate => done(Err(error.clone())),
+                (Some(error @ Error::Poisoned { .. }), _) => done(Err(error.clone())),
+                (_, Ok(committed)) if durability == Durability::Disk => {
+                    self.answer_from_disk(Waiting { done, committed });
+                }
+                (_, result) => done(result),
+            }
+        }
+    }
+
+    /// Answers when everything written so far is on the disk.
+    fn answer_from_disk(&self, waiting: Waiting) {
+        if let Err(crossbeam_channel::SendError(Waiting { done, .. })) = self.syncing.send(waiting) {
+            // That thread is gone only if an answer panicked.
+            done(Err(Error::Closed));
         }
     }
 
@@ -279,15 +297,7 @@ impl Writer {
             return Err(error.clone());
         }
         let offset = self.shared.state().end.offset;
-        if group.events > 0 {
-            self.write_bytes(offset, &group.bytes)?;
-        }
-        let tail = self.shared.state().tail;
-        let behind = tail.durable < tail.last;
-        if group.wants_disk && (group.events > 0 || behind) {
-            self.file.sync().map_err(|error| self.shared.poison("sync", error.to_string()))?;
-        }
-        Ok(())
+        if group.events > 0 { self.write_bytes(offset, &group.bytes) } else { Ok(()) }
     }
 
     fn write_bytes(&mut self, offset: u64, bytes: &[u8]) -> Result<(), Error> {
@@ -324,7 +334,7 @@ impl Writer {
             let state = &mut *guard;
             let mut place = Place { offset: state.end.offset, ..state.end };
             let mut rest = group.bytes.as_slice();
-            let fresh = group.answers.iter().filter_map(|(_, result)| result.as_ref().ok());
+            let fresh = group.answers.iter().filter_map(|(_, _, result)| result.as_ref().ok());
             let fresh = fresh.filter(|committed| !committed.duplicate);
             for committed in fresh {
                 for (number, event) in committed.events.iter().enumerate() {
@@ -342,9 +352,6 @@ impl Writer {
             }
             if group.events > 0 {
                 state.end = place;
-            }
-            if group.wants_disk {
-                state.tail.durable = state.tail.last;
             }
         }
         if group.events > 0 {

@@ -3,6 +3,8 @@
 //! Sources: OpenAI's guide "Function calling"; llama.cpp's `json-schema-to-grammar` and its table
 //! of what it does not support. Keywords are told from properties that only bear their names.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value, json};
 
 /// Keywords whose value is a map of schemas by name.
@@ -39,30 +41,40 @@ const NOT_PLAIN: [&str; 11] = [
 const REPETITIONS: [&str; 4] = ["minLength", "maxLength", "minItems", "maxItems"];
 /// Most repetitions that llama.cpp's grammars are sure to take.
 const REPETITIONS_MAX: u64 = 1_000;
+/// What may not stand at the top of a tool's schema.
+const REFUSED: [&str; 6] = ["anyOf", "oneOf", "allOf", "enum", "not", "const"];
 /// Keywords of which one must stand in a schema that is not empty.
 const DECIDING: [&str; 9] =
     ["type", "$ref", "anyOf", "oneOf", "allOf", "enum", "const", "properties", "additionalProperties"];
 
 /// What a tool takes: an object; with `plain`, without what some servers cannot do.
-pub fn tool(parameters: &Value, plainly: bool) -> Value {
+pub fn tool(parameters: &Value, plainly: bool) -> Cow<'_, Value> {
     let object = object(parameters);
-    if plainly { plain(&object) } else { object }
+    if plainly { Cow::Owned(plain(&object)) } else { object }
 }
 
 /// `schema` as an object's, which is all that a tool may take: with `type` and `properties`, and
 /// without alternatives at its top.
-fn object(schema: &Value) -> Value {
+fn object(schema: &Value) -> Cow<'_, Value> {
+    let is_typed = |map: &Map<String, Value>| map.get("type").and_then(Value::as_str) == Some("object");
+    let has_properties = |map: &Map<String, Value>| map.get("properties").is_some_and(Value::is_object);
+    let fits = |map: &Map<String, Value>| {
+        is_typed(map) && has_properties(map) && !REFUSED.iter().any(|refused| map.contains_key(*refused))
+    };
+    if schema.as_object().is_some_and(fits) {
+        return Cow::Borrowed(schema);
+    }
     let mut map = schema.as_object().cloned().unwrap_or_default();
-    for refused in ["anyOf", "oneOf", "allOf", "enum", "not", "const"] {
+    for refused in REFUSED {
         map.shift_remove(refused);
     }
-    if map.get("type").and_then(Value::as_str) != Some("object") {
+    if !is_typed(&map) {
         map.insert("type".into(), "object".into());
     }
-    if !map.get("properties").is_some_and(Value::is_object) {
+    if !has_properties(&map) {
         map.insert("properties".into(), json!({}));
     }
-    Value::Object(map)
+    Cow::Owned(Value::Object(map))
 }
 
 /// `schema` without `pattern`, `format` and what else grammar converters cannot do.
@@ -126,8 +138,8 @@ mod tests {
     #[test]
     fn a_tool_takes_an_object() {
         let empty = json!({"type":"object","properties":{}});
-        assert_eq!(object(&json!({})), empty);
-        assert_eq!(object(&json!(null)), empty);
-        assert_eq!(object(&json!({"type":"object","anyOf":[{"required":["a"]}]})), empty);
+        assert_eq!(*object(&json!({})), empty);
+        assert_eq!(*object(&json!(null)), empty);
+        assert_eq!(*object(&json!({"type":"object","anyOf":[{"required":["a"]}]})), empty);
     }
 }

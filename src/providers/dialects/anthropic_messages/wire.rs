@@ -33,7 +33,7 @@ pub(super) struct Tool<'a> {
     pub name: Cow<'a, str>,
     #[serde(skip_serializing_if = "str::is_empty")]
     pub description: &'a str,
-    pub input_schema: Value,
+    pub input_schema: Cow<'a, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_control: Option<CacheControl>,
 }

@@ -136,7 +136,7 @@ fn tools<'a>(request: &'a LoadedRequest, said: &'a [LoadedMessage]) -> Vec<Tool<
     let plain = request.options.plain_schemas;
     let mut names = BTreeSet::new();
     let mut tools = Vec::new();
-    let mut offer = |name: &'a str, description: &'a str, parameters: &Value| {
+    let mut offer = |name: &'a str, description: &'a str, parameters: &'a Value| {
         let name = TOOL_NAMES.fit(name);
         if names.insert(name.clone()) {
             let description = clean(description);

@@ -43,12 +43,12 @@ pub(super) enum Tool<'a> {
 pub(super) struct ToolSpec<'a> {
     pub name: Cow<'a, str>,
     pub description: Cow<'a, str>,
-    pub input_schema: InputSchema,
+    pub input_schema: InputSchema<'a>,
 }
 
 #[derive(Serialize)]
-pub(super) struct InputSchema {
-    pub json: Value,
+pub(super) struct InputSchema<'a> {
+    pub json: Cow<'a, Value>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]

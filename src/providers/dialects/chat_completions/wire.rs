@@ -50,7 +50,7 @@ pub(super) struct Tool<'a> {
 pub(super) struct Function<'a> {
     pub name: Cow<'a, str>,
     pub description: Cow<'a, str>,
-    pub parameters: Value,
+    pub parameters: Cow<'a, Value>,
 }
 
 /// What is said: a plain text wherever there is nothing else, since that is what every server takes.

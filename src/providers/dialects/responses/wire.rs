@@ -42,7 +42,7 @@ pub(super) struct Tool<'a> {
     pub r#type: &'static str,
     pub name: Cow<'a, str>,
     pub description: Cow<'a, str>,
-    pub parameters: Value,
+    pub parameters: Cow<'a, Value>,
     pub strict: bool,
 }
 
