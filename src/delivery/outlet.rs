@@ -26,7 +26,9 @@ pub struct Parcel {
     pub key: String,
     /// An earlier attempt may have reached the person.
     pub possible_repeat: bool,
-    /// The platform's id of the message that it answers, where that has to be shown.
+    /// It is the first chunk of its delivery.
+    pub first: bool,
+    /// The platform's id of the message that it answers; whether that is shown is the platform's to say.
     pub reply_to: Option<String>,
     /// The platform's id of a message that stands already, and that this takes the place of.
     pub replaces: Option<String>,

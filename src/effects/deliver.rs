@@ -23,7 +23,8 @@ pub fn run(intent: StreamPos, delivery: StreamPos, chunk: u16, state: &SessionSt
             content: Content::Text(String::new()),
             key: format!("{}-{delivery}-{chunk}", run.session),
             possible_repeat,
-            reply_to: planned.reply_to.clone().filter(|_| first),
+            first,
+            reply_to: planned.reply_to.clone(),
             replaces: planned.preview.clone().filter(|_| first),
         };
         Some((parcel, part.part.clone()))

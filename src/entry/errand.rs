@@ -14,6 +14,7 @@ use crate::gateway::errands::{self, Errand};
 use crate::gateway::hub::served;
 use crate::gateway::sections;
 use crate::gateway::switchboard::Switchboard;
+use crate::inbound::settings::LiveSettings;
 use crate::platforms::table::PLATFORMS;
 use crate::runtime::{Redact, SystemClock};
 
@@ -55,7 +56,7 @@ async fn sent(loaded: &Loaded, desk: &Arc<Desk>, target: &str, text: &str) -> Re
         let hint = wrong.fix.clone();
         Failure::new(Exit::Config, wrong).hint(hint)
     })?;
-    let switchboard = Switchboard::new(Arc::clone(desk), Arc::default());
+    let switchboard = Switchboard::new(Arc::clone(desk), Arc::default(), LiveSettings::new(settings));
     switchboard.connect(platform);
     let stop = CancellationToken::new();
     let courier = tokio::spawn({

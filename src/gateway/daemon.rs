@@ -29,6 +29,7 @@ use crate::config::{FIRST_PROFILE, Loaded};
 use crate::entry::engine::open_log;
 use crate::entry::ready::{self, Phase};
 use crate::entry::{Exit, Failure, Start};
+use crate::inbound::settings::LiveSettings;
 use crate::runtime::{Clock, Redact, SystemClock};
 
 /// How often memory, disk and idle sessions are looked at.
@@ -114,7 +115,8 @@ pub async fn begin(start: &Start, wishes: mpsc::Sender<Wish>) -> Result<Running,
     let redact: Redact = Arc::new(move |text| redactor.redact(text).into_owned());
     let desk = Desk::open(Arc::clone(&log), Arc::new(SystemClock), redact)?;
     let previews = Arc::new(Previews::default());
-    let switchboard = Switchboard::new(Arc::clone(&desk), Arc::clone(&previews));
+    let settings = LiveSettings::new(settings);
+    let switchboard = Switchboard::new(Arc::clone(&desk), Arc::clone(&previews), Arc::clone(&settings));
     let traces = loaded.config.gateway.otlp.as_deref();
     let traces = traces.and_then(|endpoint| match Traces::to(endpoint) {
         Ok(traces) => Some(traces),
@@ -140,7 +142,7 @@ pub async fn begin(start: &Start, wishes: mpsc::Sender<Wish>) -> Result<Running,
                 (own, log)
             }
         };
-        let profile = Profile::start(own, log, &switchboard, tells()).await?;
+        let profile = Profile::start(own, log, &switchboard, tells(), &settings).await?;
         for problem in &profile.engine.problems {
             tracing::warn!(profile = name, "a fallback is left out: {problem}");
         }
@@ -276,7 +278,7 @@ async fn reload(hub: &Arc<Hub>, start: &Start) {
     };
     let differs = hub.loaded.settings.differing(&loaded.settings);
     let (changed, after_restart): (Vec<_>, Vec<_>) = differs.into_iter().partition(|path| is_live(path));
-    hub.set(settings);
+    hub.set(settings).await;
     tracing::info!(?changed, ?after_restart, "the configuration was read again");
     let reloaded = ConfigurationReloaded { changed, after_restart };
     if let Err(error) = hub.desk.try_ask(Command::Reloaded(reloaded)).await {

@@ -111,6 +111,11 @@ impl Desk {
         Ok(committed.events)
     }
 
+    /// A text without secrets; what is to be cut into parts is cut after this.
+    pub fn redacted(&self, text: &str) -> String {
+        (self.redact)(text)
+    }
+
     /// Secrets are taken out before there is an event.
     fn without_secrets(&self, command: Command) -> Command {
         match command {
@@ -286,7 +291,8 @@ impl Desk {
                     content: Content::Text(String::new()),
                     key: format!("gateway-{id}-{index}"),
                     possible_repeat: repeat,
-                    reply_to: delivery.reply_to.clone().filter(|_| index == 0),
+                    first: index == 0,
+                    reply_to: delivery.reply_to.clone(),
                     replaces: None,
                 };
                 Some((parcel, part))

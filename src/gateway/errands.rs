@@ -296,7 +296,7 @@ pub fn resolve(desk: &Desk, settings: &GatewaySettings, text: &str) -> Result<Ch
 /// What became of it, for a person.
 pub async fn say(desk: &Desk, outlet: &dyn Outlet, chat: &ChatRef, text: &str) -> Result<Value, String> {
     let Way { format, keyed } = outlet.way(chat);
-    let planned = planned(chat, text, &format, keyed);
+    let planned = planned(chat, &desk.redacted(text), &format, keyed);
     let events = desk.ask(Command::Say(planned), None).await.map_err(in_words)?;
     let at = events.first().map(|recorded| recorded.envelope.stream_pos).unwrap_or_default();
     if tokio::time::timeout(SEND_TIME_MAX, desk.gone(at)).await.is_err() {

@@ -18,9 +18,10 @@ use super::telemetry::Traces;
 use crate::entry::engine::Engine;
 use crate::providers::Delta;
 use crate::runtime::{Redact, Watch};
+use crate::tools::arguments::telling;
 
 /// What a follower has not read yet, at most; one that is slower reads the log.
-const UNREAD_MAX: usize = 1_024;
+const UNREAD_MAX: usize = 128;
 /// Longest preview of the arguments of a tool call, in characters.
 const ARGUMENTS_CHARS_MAX: usize = 120;
 
@@ -145,8 +146,8 @@ impl Feed {
             Event::TurnStarted(_) | Event::TurnResumed(_) => {
                 let Some(opened) = state.opened.as_ref() else { return };
                 let answers = state.turn.as_ref().and_then(|turn| turn.answers.clone());
-                let reply_to = answers.filter(|_| opened.shared);
                 if let Some(stage) = self.stage(session) {
+                    let reply_to = answers.filter(|_| stage.switchboard.shows_answered(&opened.chat, true));
                     self.previews.begin(opened.chat.clone(), reply_to, stage);
                 }
             }
@@ -154,7 +155,7 @@ impl Feed {
                 self.previews.retract(session);
             }
             Event::ToolCallStarted(event) => {
-                let arguments = (self.redact)(&telling(&event.arguments.0));
+                let arguments = (self.redact)(&telling(&event.arguments.0).unwrap_or_default());
                 let arguments = arguments.replace(['\n', '`'], " ");
                 let short: String = arguments.chars().take(ARGUMENTS_CHARS_MAX).collect();
                 let what = match short.trim() {
@@ -192,14 +193,6 @@ impl Feed {
             }),
         });
     }
-}
-
-/// The one argument that says most.
-fn telling(arguments: &str) -> String {
-    let value: serde_json::Value = serde_json::from_str(arguments).unwrap_or_default();
-    let names = ["command", "path", "pattern", "query", "question", "url", "name"];
-    let text = names.iter().find_map(|name| value.get(name)?.as_str().map(str::to_owned));
-    text.unwrap_or_default()
 }
 
 impl Watch for Feed {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use herm_replay::gateway::Command;
 use herm_schema::Micros;
@@ -15,7 +15,7 @@ use super::profile::Profile;
 use super::switchboard::Switchboard;
 use crate::config::{Environment, GatewayConfig, Loaded, Secret};
 use crate::delivery::{Outlet, Way, plan};
-use crate::inbound::settings::GatewaySettings;
+use crate::inbound::settings::{GatewaySettings, LiveSettings};
 use crate::platforms::NotNow;
 use crate::runtime::{Clock, SystemClock};
 
@@ -59,7 +59,7 @@ pub struct Hub {
     pub metrics: Arc<Metrics>,
     pub started_at: Micros,
     pub wishes: tokio::sync::mpsc::Sender<Wish>,
-    settings: RwLock<Arc<GatewaySettings>>,
+    settings: Arc<LiveSettings>,
     /// Why nothing is taken now; empty while it is.
     closed: Mutex<Option<String>>,
     draining: AtomicBool,
@@ -79,7 +79,7 @@ pub struct Parts {
     pub profiles: BTreeMap<String, Arc<Profile>>,
     pub hooks: Arc<Hooks>,
     pub metrics: Arc<Metrics>,
-    pub settings: GatewaySettings,
+    pub settings: Arc<LiveSettings>,
     pub wishes: tokio::sync::mpsc::Sender<Wish>,
 }
 
@@ -95,7 +95,7 @@ impl Hub {
             metrics,
             started_at: SystemClock.now(),
             wishes,
-            settings: RwLock::new(Arc::new(settings)),
+            settings,
             closed: Mutex::default(),
             draining: AtomicBool::new(false),
             health: Mutex::default(),
@@ -106,12 +106,15 @@ impl Hub {
     }
 
     pub fn settings(&self) -> Arc<GatewaySettings> {
-        Arc::clone(&self.settings.read().unwrap_or_else(PoisonError::into_inner))
+        self.settings.now()
     }
 
-    /// New settings hold from now on.
-    pub fn set(&self, settings: GatewaySettings) {
-        *self.settings.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
+    /// New settings hold from now on, also in the sessions that are in memory.
+    pub async fn set(&self, settings: GatewaySettings) {
+        self.settings.set(settings);
+        for profile in self.profiles.values() {
+            profile.rooms.refresh().await;
+        }
     }
 
     /// Whether something may come in.

@@ -17,6 +17,7 @@ use super::switchboard::Switchboard;
 use crate::config::Loaded;
 use crate::entry::Failure;
 use crate::entry::engine::{Engine, Front};
+use crate::inbound::settings::LiveSettings;
 use crate::runtime::Redact;
 
 /// A profile at work.
@@ -41,6 +42,7 @@ impl Profile {
         log: Arc<dyn Log>,
         switchboard: &Arc<Switchboard>,
         tells: Tells,
+        settings: &Arc<LiveSettings>,
     ) -> Result<Arc<Self>, Failure> {
         let name = loaded.home.profile_name().to_owned();
         let redactor = loaded.redactor.clone();
@@ -60,7 +62,7 @@ impl Profile {
         let follower = engine.views.follow()?;
         engine.views.catch_up()?;
         let policy = policy(&loaded, &engine.policy);
-        let rooms = Rooms::of(Arc::clone(&engine), loaded.clone(), policy)?;
+        let rooms = Rooms::of(Arc::clone(&engine), loaded.clone(), policy, Arc::clone(settings))?;
         let news = News::of(&engine, &loaded);
         Ok(Arc::new(Self { name, loaded, engine, feed, questions, rooms, news, _follower: follower }))
     }

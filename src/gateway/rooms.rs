@@ -8,13 +8,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use herm_replay::projections::sessions::Activity;
-use herm_replay::reducer::Command;
+use herm_replay::reducer::{Command, SessionState};
 use herm_schema::SessionId;
 use herm_schema::events::{BusyPolicy, ChatRef, EndReason, Policy, SessionOpened};
 use tokio::sync::Mutex;
 
 use crate::config::Loaded;
 use crate::entry::engine::{self, Engine};
+use crate::inbound::settings::LiveSettings;
 use crate::runtime::{Error, SessionHandle};
 
 /// Where a message goes.
@@ -32,6 +33,7 @@ pub struct Rooms {
     loaded: Loaded,
     /// What new sessions run under, and what those that come back are set to.
     policy: Policy,
+    settings: Arc<LiveSettings>,
     known: Mutex<HashMap<String, SessionId>>,
 }
 
@@ -42,6 +44,7 @@ impl Rooms {
         engine: Arc<Engine>,
         loaded: Loaded,
         policy: Policy,
+        settings: Arc<LiveSettings>,
     ) -> Result<Self, herm_replay::projections::Error> {
         let mut known = HashMap::new();
         // Newest first, so the first of a key stays.
@@ -50,7 +53,7 @@ impl Rooms {
                 known.entry(row.key).or_insert(row.id);
             }
         }
-        Ok(Self { engine, loaded, policy, known: Mutex::new(known) })
+        Ok(Self { engine, loaded, policy, settings, known: Mutex::new(known) })
     }
 
     pub fn policy(&self) -> &Policy {
@@ -95,12 +98,29 @@ impl Rooms {
             return Ok(handle);
         }
         let state = (self.engine.sessions.ports().load)(id)?;
+        self.engine.sessions.resume(id, Some(self.policy_for(&state))).await
+    }
+
+    /// What is in memory is set to the settings of now, as far as its people chose nothing else.
+    pub async fn refresh(&self) {
+        for handle in self.engine.sessions.handles() {
+            let Ok(state) = handle.state().await else { continue };
+            let policy = self.policy_for(&state);
+            if state.policy.as_ref() != Some(&policy)
+                && let Err(error) = handle.configure(policy).await
+            {
+                tracing::warn!(session = %handle.id(), %error, "new settings do not reach a session");
+            }
+        }
+    }
+
+    fn policy_for(&self, state: &SessionState) -> Policy {
         let platform = state.opened.as_ref().map_or("", |opened| opened.chat.platform.as_str());
-        let policy = match &state.policy {
-            Some(before) => self.policy_of(platform).keeping(before),
-            None => self.policy_of(platform),
-        };
-        self.engine.sessions.resume(id, Some(policy)).await
+        let policy = self.policy_of(platform);
+        match &state.policy {
+            Some(before) => policy.keeping(before),
+            None => policy,
+        }
     }
 
     /// A new session, which a door does not lead to yet.
@@ -122,7 +142,10 @@ impl Rooms {
     fn policy_of(&self, platform: &str) -> Policy {
         match platform == crate::api::settings::NAME {
             true => Policy { debounce_us: 0, busy: BusyPolicy::Queue, ..self.policy.clone() },
-            false => self.policy.clone(),
+            false => {
+                let busy = self.settings.now().platform(platform).busy;
+                Policy { busy: busy.unwrap_or(self.policy.busy), ..self.policy.clone() }
+            }
         }
     }
 

@@ -7,12 +7,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
-use herm_replay::gateway::{Command, Place, place};
-use herm_schema::events::{ChatRef, DeliveryFailure, TargetDied};
+use herm_replay::gateway::{Command, GatewayState, Place, place};
+use herm_schema::events::{ChatKind, ChatRef, DeliveryFailure, TargetDied};
 
 use super::desk::Desk;
 use super::previews::Previews;
 use crate::delivery::{Content, Format, Outlet, Parcel, Way, render};
+use crate::inbound::settings::{LiveSettings, ReplyTo};
 use crate::platforms::{Act, Outgoing, Platform, Say, SendFailure, Written};
 use crate::providers::BoxFuture;
 
@@ -31,11 +32,12 @@ pub struct Switchboard {
     lanes: Mutex<HashMap<Place, Weak<tokio::sync::Mutex<()>>>>,
     desk: Arc<Desk>,
     previews: Arc<Previews>,
+    settings: Arc<LiveSettings>,
 }
 
 impl Switchboard {
-    pub fn new(desk: Arc<Desk>, previews: Arc<Previews>) -> Arc<Self> {
-        Arc::new(Self { platforms: RwLock::default(), lanes: Mutex::default(), desk, previews })
+    pub fn new(desk: Arc<Desk>, previews: Arc<Previews>, settings: Arc<LiveSettings>) -> Arc<Self> {
+        Arc::new(Self { platforms: RwLock::default(), lanes: Mutex::default(), desk, previews, settings })
     }
 
     /// A platform takes deliveries from now on.
@@ -69,6 +71,18 @@ impl Switchboard {
                 None
             }
             Err(_) => None,
+        }
+    }
+
+    /// Whether a part of an answer shows there what it answers. Where two speak that is clear without.
+    pub fn shows_answered(&self, chat: &ChatRef, first: bool) -> bool {
+        let of_several = |state: &GatewayState| {
+            state.chats.get(&place(chat)).is_some_and(|seen| seen.kind != ChatKind::Direct)
+        };
+        match self.settings.now().platform(&chat.platform).reply_to {
+            ReplyTo::Off => false,
+            ReplyTo::First => first && self.desk.read(of_several),
+            ReplyTo::All => true,
         }
     }
 
@@ -109,7 +123,17 @@ impl Switchboard {
             None => parcel.replaces.clone(),
         };
         let keyed = platform.capabilities().keyed;
-        let outgoing = outgoing((target, parcel), &platform.capabilities().format, keyed, replaces);
+        let reply_to = parcel.reply_to.clone().filter(|_| self.shows_answered(target, parcel.first));
+        let written = content(parcel, &platform.capabilities().format, keyed);
+        let outgoing = Outgoing {
+            target: target.clone(),
+            content: written,
+            key: parcel.key.clone(),
+            possible_repeat: parcel.possible_repeat && !keyed,
+            reply_to,
+            replaces,
+            buttons: Vec::new(),
+        };
         let sent = tokio::time::timeout(SEND_TIME_MAX, platform.send(&outgoing)).await;
         let sent = sent.unwrap_or_else(|_| {
             let message = format!("no answer within {} s", SEND_TIME_MAX.as_secs());
@@ -131,17 +155,12 @@ impl Switchboard {
     }
 }
 
-fn outgoing(
-    (target, parcel): (&ChatRef, &Parcel),
-    format: &Format,
-    keyed: bool,
-    replaces: Option<String>,
-) -> Outgoing {
-    let repeat = parcel.possible_repeat && !keyed;
-    let content = match &parcel.content {
+/// What a parcel holds, in the platform's markup; marked, where it may be there already.
+fn content(parcel: &Parcel, format: &Format, keyed: bool) -> Say {
+    match &parcel.content {
         Content::Text(text) => {
             let mut written = render(text, format);
-            if repeat {
+            if parcel.possible_repeat && !keyed {
                 let mark = render(REPEAT_MARK.trim_end(), format);
                 written = Written {
                     text: format!("{} {}", mark.text, written.text),
@@ -153,15 +172,6 @@ fn outgoing(
         Content::File { name, media_type, bytes } => {
             Say::File { name: name.clone(), media_type: media_type.clone(), bytes: bytes.clone() }
         }
-    };
-    Outgoing {
-        target: target.clone(),
-        content,
-        key: parcel.key.clone(),
-        possible_repeat: repeat,
-        reply_to: parcel.reply_to.clone(),
-        replaces,
-        buttons: Vec::new(),
     }
 }
 

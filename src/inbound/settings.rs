@@ -5,6 +5,7 @@
 //! is its own to read ([`crate::platforms::table`]); here it is only known not to be a slip.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use herm_schema::events::BusyPolicy;
 use regex::Regex;
@@ -62,6 +63,23 @@ pub struct PlatformSettings {
     pub busy: Option<BusyPolicy>,
 }
 
+/// The settings of a gateway that runs: what is read anew holds from then on, for all who look here.
+pub struct LiveSettings(RwLock<Arc<GatewaySettings>>);
+
+impl LiveSettings {
+    pub fn new(settings: GatewaySettings) -> Arc<Self> {
+        Arc::new(Self(RwLock::new(Arc::new(settings))))
+    }
+
+    pub fn now(&self) -> Arc<GatewaySettings> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub fn set(&self, settings: GatewaySettings) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
+    }
+}
+
 /// When something said in a group is said to herm.
 #[derive(Clone, Debug)]
 pub struct Addressing {
@@ -98,7 +116,7 @@ pub enum Bots {
     Always,
 }
 
-/// Which parts of an answer show the message that they answer.
+/// Which parts of an answer show the message that they answer; the first only where several people speak.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReplyTo {
     Off,

@@ -200,3 +200,67 @@ fn no_secret_that_is_said_reaches_the_log_by_any_way_in() {
         assert!(!format!("{:?}", recorded.event).contains(&secret), "{}", recorded.event.name());
     }
 }
+
+/// Sets the settings of Telegram in a gateway that runs.
+fn set(gateway: &Gateway, settings: &str) {
+    let config = format!("platforms:\n  telegram: {settings}\n");
+    std::fs::write(gateway.stage.home().join("config.yaml"), config).unwrap();
+    let before = reloads(gateway);
+    let reloaded = gateway.herm(&["gateway", "reload"]);
+    assert_eq!(reloaded.exit, 0, "{}", reloaded.err);
+    await_that("the new settings", || reloads(gateway) > before);
+}
+
+fn reloads(gateway: &Gateway) -> usize {
+    let shown = gateway.herm(&["replay", "timeline", "--event", "ConfigurationReloaded", "--json"]);
+    shown.out.lines().count()
+}
+
+#[test]
+fn which_parts_of_an_answer_show_what_they_answer_is_a_setting_that_holds_at_once() {
+    let double = Double::start();
+    let group = Double::group();
+    let long = vec!["word ".repeat(300); 4].join("\n\n");
+    let model = ModelServer::computed(move |asked| match asked.last_text().contains("long") {
+        true => Reply::text(&long),
+        false => Reply::text("short"),
+    });
+    let free = ("TELEGRAM_REQUIRE_MENTION", "false".to_owned());
+    let mut gateway = Gateway::with_telegram(model, &double, &[free]);
+    gateway.start();
+    let mut seen = 0;
+    for (mode, shown) in
+        [("first", vec![true, false]), ("all", vec![true, true]), ("off", vec![false, false])]
+    {
+        set(&gateway, &format!("{{reply_to_mode: '{mode}'}}"));
+        let asked = double.write(group, "something long").to_string();
+        answered(&double, group, seen + 2);
+        let sent = double.sent_to(group).split_off(seen);
+        seen += sent.len();
+        let replies: Vec<bool> = sent.iter().map(|seen| seen.reply_to.as_ref() == Some(&asked)).collect();
+        assert_eq!(replies, shown, "{mode}: {sent:?}");
+    }
+}
+
+#[test]
+fn what_a_message_does_during_a_turn_is_a_setting_of_the_platform_also_for_sessions_that_are_open() {
+    let double = Double::start();
+    let chat = Double::private(6);
+    let gate = Gate::closed();
+    let held = gate.clone();
+    let model = ModelServer::computed(move |asked| {
+        let reply = Reply::text(&format!("you said: {}", asked.last_text()));
+        if asked.last_text() == "one" { reply.held_by(&held) } else { reply }
+    });
+    let mut gateway = Gateway::with_telegram(model, &double, &[]);
+    gateway.start();
+    double.write(chat, "zero");
+    answered(&double, chat, 1);
+    set(&gateway, "{busy_input_mode: queue}");
+    double.write(chat, "one");
+    gateway.model.wait_for_requests(2);
+    double.write(chat, "two");
+    await_that("the second message", || double.waiting() == 0);
+    gate.open();
+    assert_eq!(answered(&double, chat, 3)[1..], ["you said: one", "you said: two"]);
+}

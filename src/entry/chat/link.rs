@@ -19,6 +19,7 @@ use crate::entry::engine::Clarify;
 use crate::platforms::SendFailure;
 use crate::providers::{BoxFuture, Delta};
 use crate::runtime::{ApprovalQuestion, People, Watch};
+use crate::tools::arguments::telling;
 
 /// Messages that wait to be printed, at most. What does not fit is only ever a preview.
 const WAITING_MAX: usize = 4_096;
@@ -179,12 +180,10 @@ fn skip_words(reason: SkipReason) -> &'static str {
     }
 }
 
-/// The one argument that says most.
+/// What a person is shown of a call that runs.
 fn preview(arguments: &str) -> String {
-    let value: serde_json::Value = serde_json::from_str(arguments).unwrap_or_default();
-    let telling = ["command", "path", "pattern", "query", "question"];
-    let text = telling.iter().find_map(|name| value.get(name)?.as_str().map(str::to_owned));
-    text.unwrap_or_else(|| arguments.to_owned()).chars().take(PREVIEW_CHARS_MAX).collect()
+    let text = telling(arguments).unwrap_or_else(|| arguments.to_owned());
+    text.chars().take(PREVIEW_CHARS_MAX).collect()
 }
 
 impl People for Link {

@@ -11,12 +11,10 @@ use serde_json::Value;
 
 use super::wire::Problem;
 use crate::config::Secret;
-use crate::platforms::http::{self, Broken};
+use crate::platforms::link::{self, Broken, FILE_TIME_MAX, Unread};
 
 /// How long a call may take, files, joins and long polls excepted.
 pub(super) const CALL_MAX: Duration = Duration::from_secs(30);
-/// How long a file may take, either way.
-pub(super) const FILE_MAX: Duration = Duration::from_secs(180);
 /// Longest answer to a call; the first sync of an account in many rooms is the longest.
 const ANSWER_BYTES_MAX: u64 = 64 << 20;
 
@@ -79,8 +77,7 @@ impl Api {
     /// # Errors
     /// What is wrong with the address.
     pub fn new(base_url: &str, token: Secret) -> Result<Self, String> {
-        let client = http::client(base_url)?;
-        let base = Url::parse(base_url).map_err(|error| error.to_string())?;
+        let (client, base) = link::client(base_url)?;
         Ok(Self { client, base, token })
     }
 
@@ -105,7 +102,7 @@ impl Api {
         bytes: &[u8],
     ) -> Result<T, Failed> {
         let request = self.request(Method::POST, &["media", "v3", "upload"], &[("filename", name)]);
-        self.ask(request.header(CONTENT_TYPE, media_type).body(bytes.to_vec()).timeout(FILE_MAX)).await
+        self.ask(request.header(CONTENT_TYPE, media_type).body(bytes.to_vec()).timeout(FILE_TIME_MAX)).await
     }
 
     /// The bytes of a file of the media store. `server` and `media_id` are the parts of its `mxc:`
@@ -129,7 +126,7 @@ impl Api {
     }
 
     async fn fetch_from(&self, path: &[&str], bytes_max: u64) -> Result<Vec<u8>, Unfetched> {
-        let request = self.request(Method::GET, path, &[]).timeout(FILE_MAX);
+        let request = self.request(Method::GET, path, &[]).timeout(FILE_TIME_MAX);
         let response = request.send().await.map_err(|error| Unfetched::Failed(self.broken(error)))?;
         let code = response.status().as_u16();
         if code == 200 {
@@ -140,11 +137,8 @@ impl Api {
     }
 
     fn request(&self, method: Method, path: &[&str], query: &[(&str, &str)]) -> RequestBuilder {
-        let mut url = self.base.clone();
-        if let Ok(mut parts) = url.path_segments_mut() {
-            // Each part is escaped, so that no name of a room leads to another call.
-            parts.pop_if_empty().push("_matrix").extend(path);
-        }
+        // Each part is escaped, so that no name of a room leads to another call.
+        let mut url = link::below(&link::below(&self.base, &["_matrix"]), path);
         if !query.is_empty() {
             url.query_pairs_mut().extend_pairs(query);
         }
@@ -178,23 +172,20 @@ impl Api {
         Failed::Refused { code, errcode: self.clean(&problem.errcode), error, retry_after }
     }
 
-    async fn body(&self, mut response: Response, bytes_max: u64) -> Result<Vec<u8>, Unfetched> {
-        let mut bytes = Vec::new();
-        loop {
-            let chunk = response.chunk().await;
-            match chunk.map_err(|error| Unfetched::Failed(self.broken(error)))? {
-                None => return Ok(bytes),
-                Some(chunk) => bytes.extend_from_slice(&chunk),
-            }
-            if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > bytes_max {
-                return Err(Unfetched::TooLarge);
-            }
-        }
+    async fn body(&self, response: Response, bytes_max: u64) -> Result<Vec<u8>, Unfetched> {
+        link::body(response, bytes_max).await.map_err(|unread| match unread {
+            Unread::TooLarge => Unfetched::TooLarge,
+            Unread::Broken(broken) => Unfetched::Failed(self.failed(broken)),
+        })
     }
 
     /// What an error of the client means.
     fn broken(&self, error: reqwest::Error) -> Failed {
-        match http::broken(error) {
+        self.failed(link::broken(error))
+    }
+
+    fn failed(&self, broken: Broken) -> Failed {
+        match broken {
             Broken::Unreachable(why) => Failed::Unreachable(self.clean(&why)),
             Broken::Unanswered(why) => Failed::Unanswered(self.clean(&why)),
         }

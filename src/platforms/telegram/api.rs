@@ -12,12 +12,10 @@ use serde::de::DeserializeOwned;
 
 use super::wire::{Parameters, Reply};
 use crate::config::Secret;
-use crate::platforms::http::{self, Broken};
+use crate::platforms::link::{self, Broken, FILE_TIME_MAX, Unread};
 
 /// How long a call may take, uploads and long polls excepted.
 pub(super) const CALL_MAX: Duration = Duration::from_secs(30);
-/// How long a file may take, either way.
-pub(super) const FILE_MAX: Duration = Duration::from_secs(180);
 /// Longest answer to a call; a full poll of 100 long messages is well below.
 const ANSWER_BYTES_MAX: u64 = 16 << 20;
 
@@ -61,7 +59,7 @@ impl Api {
     /// # Errors
     /// What is wrong with the address.
     pub fn new(base_url: &str, token: Secret) -> Result<Self, String> {
-        let client = http::client(base_url)?;
+        let (client, _) = link::client(base_url)?;
         Ok(Self { client, base: base_url.trim_end_matches('/').to_owned(), token })
     }
 
@@ -83,7 +81,7 @@ impl Api {
     /// # Errors
     /// [`Failed`].
     pub async fn upload<T: DeserializeOwned>(&self, method: &str, form: Form) -> Result<T, Failed> {
-        self.ask(self.client.post(self.address("", method)).multipart(form).timeout(FILE_MAX)).await
+        self.ask(self.client.post(self.address("", method)).multipart(form).timeout(FILE_TIME_MAX)).await
     }
 
     /// The bytes of a file, of which `getFile` told the path.
@@ -91,7 +89,7 @@ impl Api {
     /// # Errors
     /// [`Unfetched`].
     pub async fn fetch(&self, path: &str, bytes_max: u64) -> Result<Vec<u8>, Unfetched> {
-        let request = self.client.get(self.address("/file", path)).timeout(FILE_MAX);
+        let request = self.client.get(self.address("/file", path)).timeout(FILE_TIME_MAX);
         let response = request.send().await.map_err(|error| Unfetched::Failed(self.broken(error)))?;
         let code = response.status().as_u16();
         if code != 200 {
@@ -136,22 +134,19 @@ impl Api {
         }
     }
 
-    async fn body(&self, mut response: Response, bytes_max: u64) -> Result<Vec<u8>, Unfetched> {
-        let mut bytes = Vec::new();
-        loop {
-            let chunk = response.chunk().await;
-            match chunk.map_err(|error| Unfetched::Failed(self.broken(error)))? {
-                None => return Ok(bytes),
-                Some(chunk) => bytes.extend_from_slice(&chunk),
-            }
-            if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > bytes_max {
-                return Err(Unfetched::TooLarge);
-            }
-        }
+    async fn body(&self, response: Response, bytes_max: u64) -> Result<Vec<u8>, Unfetched> {
+        link::body(response, bytes_max).await.map_err(|unread| match unread {
+            Unread::TooLarge => Unfetched::TooLarge,
+            Unread::Broken(broken) => Unfetched::Failed(self.failed(broken)),
+        })
     }
 
     fn broken(&self, error: reqwest::Error) -> Failed {
-        match http::broken(error) {
+        self.failed(link::broken(error))
+    }
+
+    fn failed(&self, broken: Broken) -> Failed {
+        match broken {
             Broken::Unreachable(text) => Failed::Unreachable(self.clean(&text)),
             Broken::Unanswered(text) => Failed::Unanswered(self.clean(&text)),
         }

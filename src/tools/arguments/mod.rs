@@ -11,6 +11,7 @@
 mod check;
 mod fix;
 mod schema;
+mod telling;
 
 use serde_json::{Map, Value, json};
 
@@ -19,6 +20,7 @@ use schema::Schema;
 
 /// The same value as text is the same bytes on every machine: keys sorted, no spaces.
 pub use herm_replay::reducer::canonical::to_string as canonical;
+pub use telling::telling;
 
 /// Mistakes that one error lists, at most.
 const MISTAKES_MAX: usize = 5;

@@ -84,6 +84,12 @@ impl Double {
         state::PRIVATE + i64::try_from(number).unwrap()
     }
 
+    /// The id of a group.
+    #[allow(dead_code, reason = "each test binary uses its own part of it")]
+    pub fn group() -> i64 {
+        state::GROUP
+    }
+
     /// A person writes in a private chat with herm; the id of the message.
     pub fn write(&self, chat: i64, text: &str) -> i64 {
         let place = ChatRef { platform: "telegram".into(), chat: chat.to_string(), thread: None };

@@ -15,7 +15,7 @@ pub fn prepared(state: &SessionState, chunks: Vec<Part>, keyed: bool) -> Result<
     let Phase::Closing { kind, .. } = turn.phase else {
         return Err(Rejection::Stale);
     };
-    let (target, reply_to) = (opened.chat.clone(), turn.answers.clone().filter(|_| opened.shared));
+    let (target, reply_to) = (opened.chat.clone(), turn.answers.clone());
     let planned = DeliveryPlanned { target, kind, chunks, keyed, reply_to, possible_repeat: false };
     Ok(deliveries::plan(&state.deliveries, state.next_pos(), planned))
 }

@@ -23,7 +23,7 @@ use super::state::*;
 pub use inbound::MESSAGE_BYTES_MAX;
 
 /// The version of these decisions, recorded with each session's settings.
-pub const REDUCER_VERSION: u32 = 4;
+pub const REDUCER_VERSION: u32 = 5;
 
 /// The events that follow from `command`; never none.
 ///
