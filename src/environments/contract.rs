@@ -271,7 +271,8 @@ async fn a_huge_output(place: &Place<'_>) {
     let outcome = place.environment.execute(&execution, &cancel).await.unwrap();
     assert_eq!((outcome.ending, outcome.output_bytes), (Ending::Exited { code: 0 }, 38_888_896));
     let shown = excerpt(&outcome.output, Window { bytes_max: 50_000, lines_max: 2_000 }).unwrap();
-    let raised = peak_bytes() - before;
+    // The kernel adds up what each processor counts, and may come to a little less the second time.
+    let raised = peak_bytes().saturating_sub(before);
     assert!(shown.text.starts_with("1\n2\n") && shown.text.ends_with("\n5000000\n") && shown.overflow);
     assert!(shown.text.len() < 50_200);
     assert!(raised < 64 << 20, "memory was raised by {raised} bytes");
