@@ -86,9 +86,11 @@ pub struct Following {
     /// The next event that is to be looked at.
     next: StreamPos,
     fold: Fold,
-    /// Of the model call that runs: what came in, what was passed on.
-    heard: String,
+    /// Of the model call that runs: what was passed on, and the end of what came in.
     passed: String,
+    heard: Heard,
+    /// Nobody wants to see the answer while it is written.
+    deaf: bool,
     ready: std::collections::VecDeque<Step>,
     over: bool,
     /// Nobody else will say anything in the session soon.
@@ -120,8 +122,9 @@ impl Following {
             redact: Arc::new(move |text| redactor.redact(text).into_owned()),
             next: message.next(),
             fold: Fold::default(),
-            heard: String::new(),
             passed: String::new(),
+            heard: Heard::default(),
+            deaf: false,
             ready: std::collections::VecDeque::new(),
             over: false,
             one_shot: false,
@@ -166,6 +169,7 @@ impl Following {
     /// # Errors
     /// As [`Following::next`].
     pub async fn answer(mut self) -> Result<Answer, String> {
+        self.deaf = true;
         while let Some(step) = self.next().await? {
             if let Step::Ended(answer) = step {
                 return Ok(answer);
@@ -205,7 +209,7 @@ impl Following {
             Event::TurnStarted(started) if started.inbound.contains(&self.message) => self.fold.mine = true,
             _ if !self.fold.mine => {}
             Event::ModelCallStarted(_) | Event::ModelCallFailed(_) | Event::ModelCallAborted(_) => {
-                self.heard.clear();
+                self.heard = Heard::default();
                 self.passed.clear();
             }
             Event::ModelCallSucceeded(call) => self.called(call),
@@ -275,18 +279,14 @@ impl Following {
         self.ready.push_back(Step::Ended(answer));
     }
 
-    /// Passes on what is safe: whole words, redacted together with the line that they stand in, since half
-    /// a secret looks like none.
+    /// Passes on what is safe of a piece and of what was held back before it.
     fn text(&mut self, piece: &str) {
-        self.heard.push_str(piece);
-        let whole =
-            self.heard.rfind(char::is_whitespace).and_then(|at| self.heard.get(..at)).unwrap_or_default();
-        let safe = (self.redact)(whole);
-        if let Some(rest) = safe.strip_prefix(self.passed.as_str())
-            && !rest.is_empty()
-        {
-            self.ready.push_back(Step::Text(rest.to_owned()));
-            self.passed = safe;
+        if self.deaf {
+            return;
+        }
+        if let Some(safe) = self.heard.push(piece, &self.redact) {
+            self.passed.push_str(&safe);
+            self.ready.push_back(Step::Text(safe));
         }
     }
 }
@@ -297,5 +297,67 @@ impl Drop for Following {
             self.profile.feed.forget(self.session);
             self.profile.engine.sessions.release(self.session);
         }
+    }
+}
+
+/// The end of an answer that is being written: whole words are passed on, looked through together with those
+/// before them, since half a secret looks like none. Only so much is looked through again for every piece.
+#[derive(Default)]
+struct Heard {
+    text: String,
+    /// What of `text` was passed on, without secrets.
+    passed: String,
+}
+
+/// What is looked through again with a new piece, in bytes; at most twice as much.
+const AGAIN_BYTES: usize = 1_024;
+
+impl Heard {
+    /// Takes a piece; what can be passed on by now.
+    fn push(&mut self, piece: &str, redact: &Redact) -> Option<String> {
+        self.text.push_str(piece);
+        let safe = redact(whole_words(&self.text));
+        let rest = safe.strip_prefix(self.passed.as_str()).filter(|rest| !rest.is_empty())?.to_owned();
+        self.passed = safe;
+        if self.text.len() > 2 * AGAIN_BYTES {
+            let from = self.text.len() - AGAIN_BYTES;
+            let cut = self.text.char_indices().find(|(at, c)| *at >= from && c.is_whitespace());
+            if let Some((at, _)) = cut {
+                self.text.drain(..at);
+                self.passed = redact(whole_words(&self.text));
+            }
+        }
+        Some(rest)
+    }
+}
+
+/// Up to the last word, which may still grow.
+fn whole_words(text: &str) -> &str {
+    text.rfind(char::is_whitespace).and_then(|at| text.get(..at)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_answer_is_passed_on_as_it_came_and_a_secret_is_not() {
+        let redactor = crate::config::Redactor::new(["wonderland-0451"]);
+        let redact: Redact = Arc::new(move |text| redactor.redact(text).into_owned());
+        let mut whole = String::new();
+        for number in 0..900 {
+            whole.push_str(&format!("wörd {number} "));
+            if number % 250 == 0 {
+                whole.push_str("wonderland-0451 ");
+            }
+        }
+        let mut heard = Heard::default();
+        let mut passed = String::new();
+        let letters: Vec<char> = whole.chars().collect();
+        for piece in letters.chunks(3) {
+            passed.extend(heard.push(&piece.iter().collect::<String>(), &redact));
+            assert!(heard.text.len() < 3 * AGAIN_BYTES);
+        }
+        assert_eq!(passed, redact(whole.trim_end()));
     }
 }

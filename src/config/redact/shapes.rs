@@ -109,19 +109,23 @@ const SHAPES: &[Shape] = &[
     random(r"fig[dour]{1,2}_[A-Za-z0-9_\-]{30,}"),
     random(r"(?:fo1_|fm[12][ar]?_)[A-Za-z0-9_+/=\-]{30,}"),
     // Logins of .netrc and of curl.
-    sure(r"login\s+[^\s]{1,200}\s+password\s+(?P<s>[^\s]{1,200})"),
-    random(r"curl\b[^\n]{0,200}?\s(?:-u|--user)[ =]+[^\s:]{1,200}:(?P<s>[^\s]{1,200})"),
+    sure(r"login\s+\S+\s+password\s+(?P<s>\S+)"),
+    random(r"curl\b[^\n]*?\s(?:-u|--user)[ =]+[^\s:]+:(?P<s>\S+)"),
     // Signed and sealed tokens: JWT (with or without its last part), JWE, Fernet.
     sure(r"eyJ[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_=\-]{4,}(?:\.[A-Za-z0-9_=\-]*){0,3}"),
     sure(r"gAAAAA[A-Za-z0-9_=\-]{40,}"),
 ];
 
-static PATTERN: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let named = |(index, shape): (usize, &Shape)| {
-        format!("(?P<k{index}>{})", shape.pattern.replace("?P<s>", &format!("?P<s{index}>")))
-    };
-    let all: Vec<String> = SHAPES.iter().enumerate().map(named).collect();
+/// Any of the shapes. Without groups: what an engine keeps for each thread grows with states times groups, and
+/// came to 18 MiB here.
+static ANY: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    let all: Vec<String> = SHAPES.iter().map(|shape| shape.pattern.replace("?P<s>", "?:")).collect();
     Regex::new(&all.join("|")).ok()
+});
+
+/// Each shape by itself, at the beginning of a text.
+static EACH: LazyLock<Vec<Option<Regex>>> = LazyLock::new(|| {
+    SHAPES.iter().map(|shape| Regex::new(&format!(r"\A(?:{})", shape.pattern)).ok()).collect()
 });
 
 /// Words that say before a token that it is one.
@@ -130,7 +134,7 @@ static BEARER: LazyLock<Option<Regex>> =
 
 /// The login before the host of an address. The `@` within a password is part of it.
 static LOGIN: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new(r#"(?i)[a-z][a-z0-9+.\-]{1,20}://[^\s/:@"'`<>\\]{0,200}:(?P<s>[^\s/"'`<>\\]{1,200})@"#).ok()
+    Regex::new(r#"(?i-u:[a-z][a-z0-9+.\-]{1,20})://[^\s/:@"'`<>\\]*:(?P<s>[^\s/"'`<>\\]+)@"#).ok()
 });
 
 /// Adds where shapes of secrets stand.
@@ -152,16 +156,14 @@ pub(super) fn spans(text: &str, found: &mut Vec<Range<usize>>) {
 }
 
 fn shapes(text: &str, found: &mut Vec<Range<usize>>) {
-    let Some(pattern) = &*PATTERN else { return };
+    let Some(any) = &*ANY else { return };
     let mut from = 0;
-    while let Some(captures) = pattern.captures_at(text, from) {
-        let Some(whole) = captures.get(0) else { return };
-        let kind = SHAPES.iter().enumerate().find(|(index, _)| captures.name(&format!("k{index}")).is_some());
-        let Some((index, shape)) = kind else { return };
-        let taken = captures.name(&format!("s{index}")).unwrap_or(whole);
-        let proven = shape.proof == Proof::Shape || looks_random(taken.as_str());
-        if begins_word(text, whole.start()) && proven && !is_dummy(taken.as_str()) {
-            found.push(taken.range());
+    while let Some(whole) = any.find_at(text, from) {
+        let Some((proof, taken)) = kind(text, whole.start()) else { return };
+        let secret = text.get(taken.clone()).unwrap_or_default();
+        let proven = proof == Proof::Shape || looks_random(secret);
+        if begins_word(text, whole.start()) && proven && !is_dummy(secret) {
+            found.push(taken);
             from = whole.end();
         } else if whole.len() > LOOK_ALIKE_BYTES_MAX {
             from = whole.end();
@@ -171,6 +173,16 @@ fn shapes(text: &str, found: &mut Vec<Range<usize>>) {
             from = whole.start() + next.map_or(1, char::len_utf8);
         }
     }
+}
+
+/// Of the shape that begins here, the first that does: what proves it, and what is taken out.
+fn kind(text: &str, at: usize) -> Option<(Proof, Range<usize>)> {
+    let rest = text.get(at..)?;
+    SHAPES.iter().zip(EACH.iter()).find_map(|(shape, pattern)| {
+        let captures = pattern.as_ref()?.captures(rest)?;
+        let taken = captures.name("s").or(captures.get(0))?.range();
+        Some((shape.proof, at + taken.start..at + taken.end))
+    })
 }
 
 /// Whether it ends as the keys in instructions do: `ghp_xxxxxxxx`.
@@ -219,9 +231,9 @@ mod tests {
 
     #[test]
     fn every_pattern_is_one() {
-        assert!(PATTERN.is_some() && BEARER.is_some() && LOGIN.is_some());
-        for shape in SHAPES {
-            assert!(Regex::new(&format!("^(?:{})", shape.pattern)).is_ok(), "{}", shape.pattern);
+        assert!(ANY.is_some() && BEARER.is_some() && LOGIN.is_some());
+        for (shape, pattern) in SHAPES.iter().zip(EACH.iter()) {
+            assert!(pattern.is_some(), "{}", shape.pattern);
         }
     }
 
