@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use herm_replay::deliveries::{ChunkStatus, Owed};
 use herm_replay::gateway::{self, Command, GatewayState, Rejection};
-use herm_replay::log::{self, Append, Expect, Log};
-use herm_replay::reducer::barrier;
+use herm_replay::log::{self, Append, Durability, Expect, Log};
+use herm_replay::reducer::barrier::{self, Barrier};
 use herm_schema::events::{DeliveryPlanned, Part};
-use herm_schema::{IdempotencyKey, Micros, Position, Recorded, StreamPos};
+use herm_schema::{Event, IdempotencyKey, Micros, Position, Recorded, StreamPos};
 use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -91,7 +91,7 @@ impl Desk {
             expect: Expect::At(head),
             key,
             at,
-            durability: barrier::of_all(events.iter().map(|new| &new.event)),
+            durability: of_all(events.iter().map(|new| &new.event)),
             events,
         };
         let (done, wait) = oneshot::channel();
@@ -301,6 +301,11 @@ impl Desk {
         let content = content(&*self.log, &part, &self.redact);
         Some(content.map(|content| Parcel { content, ..parcel }))
     }
+}
+
+/// What its caller has to be told only when it is on the disk is waited for here.
+fn of_all<'a>(events: impl IntoIterator<Item = &'a Event>) -> Durability {
+    if barrier::of_all(events) == Barrier::Nothing { Durability::Queued } else { Durability::Disk }
 }
 
 /// A time `wait` after `now`.

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use herm_replay::log::{Append, Committed, Expect, Log};
-use herm_replay::reducer::{Command, Effect, EffectId, SessionState, barrier, decide, evolve, owed};
+use herm_replay::reducer::barrier::{self, Barrier};
+use herm_replay::reducer::{Command, Effect, EffectId, SessionState, decide, evolve, owed};
 use herm_schema::events::MessageReceived;
 use herm_schema::{Event, IdempotencyKey, Micros, NewEvent, Position, Recorded, SessionId};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -238,16 +239,25 @@ impl Actor {
         answer: oneshot::Sender<Result<Vec<Recorded>, Error>>,
     ) -> Result<(), Error> {
         let command = self.enrich(command);
-        match self.apply(command, key).await {
-            Err(Error::Log(error)) if is_fatal(&error) => {
-                drop(answer.send(Err(Error::Log(error.clone()))));
-                Err(Error::Log(error))
-            }
-            result => {
-                drop(answer.send(result));
-                Ok(())
-            }
+        let result = self.apply(command, key).await;
+        let fatal = match &result {
+            Err(Error::Log(error)) if is_fatal(error) => Some(error.clone()),
+            _ => None,
+        };
+        // Who said it is told when it is on the disk; the turn need not wait for that.
+        let awaited = match &result {
+            Ok(recorded) => acknowledged(recorded),
+            Err(Error::Duplicate { position }) => Some(*position),
+            Err(_) => None,
+        };
+        let done = move |durable: Result<(), herm_replay::log::Error>| {
+            drop(answer.send(durable.map_err(Error::from).and(result)));
+        };
+        match awaited {
+            Some(position) => self.ports.log.when_durable(position, Box::new(done)),
+            None => done(Ok(())),
         }
+        fatal.map_or(Ok(()), |error| Err(Error::Log(error)))
     }
 
     /// Adds what only the actor knows: what the person has seen of the answer being written.
@@ -332,7 +342,7 @@ impl Actor {
             expect: Expect::At(self.state.head.stream_pos),
             key,
             at,
-            durability: barrier::of_all(events.iter().map(|new| &new.event)),
+            durability: barrier::of_all(events.iter().map(|new| &new.event)).durability(),
             events,
         };
         let (done, wait) = oneshot::channel();
@@ -340,6 +350,13 @@ impl Actor {
         Log::submit(&*self.ports.log, append, Box::new(acknowledge));
         Ok(wait.await.map_err(|_| herm_replay::log::Error::Closed)??)
     }
+}
+
+/// The last of these events, where whoever caused them is told only when they are on the disk.
+fn acknowledged(recorded: &[Recorded]) -> Option<Position> {
+    let barrier = barrier::of_all(recorded.iter().map(|recorded| &recorded.event));
+    let last = recorded.last().map(|last| last.envelope.position);
+    last.filter(|_| barrier == Barrier::Acknowledgement)
 }
 
 /// Whether what is decided may depend on keys and spending.

@@ -10,7 +10,7 @@ use herm::context::ContextEngine;
 use herm::delivery::{Outlet, Parcel, Way};
 use herm::providers::{Answer, BoxFuture, CallContext, LoadedRequest, Provider};
 use herm::runtime::{Clock, Error, Ports, SessionHandle, Sessions, TokioClock, Watch};
-use herm_replay::log::{self, Acknowledge, Append, Head, Log, MemoryLog, Records, Tail};
+use herm_replay::log::{self, Acknowledge, Append, Durable, Head, Log, MemoryLog, Records, Tail};
 use herm_replay::reducer::command::Compression;
 use herm_replay::reducer::{Command, SessionState};
 use herm_schema::events::*;
@@ -288,6 +288,12 @@ impl Log for Failing {
     fn submit(&self, append: Append, done: Acknowledge) {
         match self.left.fetch_sub(1, Ordering::Relaxed) > 0 {
             true => self.inner.submit(append, done),
+            false => done(Err(log::Error::Poisoned { operation: "sync", reason: "no disk".into() })),
+        }
+    }
+    fn when_durable(&self, position: Position, done: Durable) {
+        match self.left.load(Ordering::Relaxed) >= 0 {
+            true => self.inner.when_durable(position, done),
             false => done(Err(log::Error::Poisoned { operation: "sync", reason: "no disk".into() })),
         }
     }

@@ -41,6 +41,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("an append has one to a limit of events, or is refused whole", sizes_are_checked),
     ("what was acknowledged is there when the log is opened again", acknowledged_survives),
     ("answers that wait for the same come in the order of positions", answers_are_in_order),
+    ("whoever asks is told when an event is on the disk", the_disk_can_be_waited_for),
     ("many threads may append at once", many_threads),
     ("who waits is woken", waiting),
     ("chains follow", chains_follow),
@@ -232,6 +233,21 @@ fn answers_are_in_order(open: Factory<'_>) {
     }
     all.sort_unstable();
     assert_eq!(all, (1..=200).collect::<Vec<_>>());
+}
+
+fn the_disk_can_be_waited_for(open: Factory<'_>) {
+    let log = open(None);
+    let queued = Append { durability: Durability::Queued, ..append("a", vec![turn(), turn()]) };
+    assert!(log.append(queued).is_ok());
+    let last = log.tail().last;
+    let (answer, answers) = mpsc::channel();
+    // Twice: the second time it is there already.
+    for _ in 0..2 {
+        let answer = answer.clone();
+        log.when_durable(last, Box::new(move |durable| drop(answer.send(durable))));
+        assert!(answers.recv().is_ok_and(|durable| durable.is_ok()));
+        assert!(log.tail().durable >= last);
+    }
 }
 
 fn many_threads(open: Factory<'_>) {

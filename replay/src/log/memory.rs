@@ -12,7 +12,7 @@ use herm_schema::codec::{encode_event, frame};
 use herm_schema::{BlobRef, Digest, IdempotencyKey, Position, Recorded, StreamId, StreamPos};
 
 use super::{
-    Acknowledge, Append, BLOB_BYTES_MAX, Committed, Error, Head, Log, Records, Tail,
+    Acknowledge, Append, BLOB_BYTES_MAX, Committed, Durable, Error, Head, Log, Records, Tail,
     laying::{check_expectation, check_size, head_of, lay},
 };
 
@@ -153,6 +153,10 @@ impl Log for MemoryLog {
         drop(state);
         self.grown.notify_all();
         self.give_answers();
+    }
+
+    fn when_durable(&self, _: Position, done: Durable) {
+        done(Ok(()));
     }
 
     fn read_stream(&self, stream: StreamId, from: StreamPos) -> Records<'_> {

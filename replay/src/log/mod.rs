@@ -87,6 +87,9 @@ pub struct Committed {
 /// Takes the answer to an append; called once, on a thread of the log's own: hand it on, do not work.
 pub type Acknowledge = Box<dyn FnOnce(Result<Committed, Error>) + Send>;
 
+/// Told when something is on the disk; called once, on a thread of the log's own: hand it on, do not work.
+pub type Durable = Box<dyn FnOnce(Result<(), Error>) + Send>;
+
 /// The last event of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
@@ -129,6 +132,10 @@ pub trait Log: Send + Sync {
 
     /// The end of the log now.
     fn tail(&self) -> Tail;
+
+    /// Calls `done` once, when everything up to `position` is on the disk, or with the reason why it never
+    /// will be.
+    fn when_durable(&self, position: Position, done: Durable);
 
     /// Waits until an event stands after `past`, at most `timeout`; the last position then.
     fn wait(&self, past: Position, timeout: Duration) -> Position;

@@ -5,19 +5,38 @@ use herm_schema::events::EffectClass;
 
 use crate::log::Durability;
 
-/// What the acknowledgement of `event` has to wait for before what follows may happen.
-pub fn durability(event: &Event) -> Durability {
+/// What waits until an event is on the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Barrier {
+    Nothing,
+    /// Whoever said it is told then; what follows from it may begin before.
+    Acknowledgement,
+    /// All that follows from it.
+    Everything,
+}
+
+impl Barrier {
+    /// What the next step of the same stream waits for.
+    pub fn durability(self) -> Durability {
+        if self == Self::Everything { Durability::Disk } else { Durability::Queued }
+    }
+}
+
+/// What waits for `event`.
+pub fn barrier(event: &Event) -> Barrier {
     match event {
         // The platform's offset moves after these.
-        Event::MessageReceived(_) | Event::SteerReceived(_) | Event::RedirectReceived(_) => Durability::Disk,
+        Event::MessageReceived(_) | Event::SteerReceived(_) | Event::RedirectReceived(_) => {
+            Barrier::Acknowledgement
+        }
         // What may happen only once must not be forgotten to have begun.
         Event::ToolCallStarted(started) => match started.effect {
-            EffectClass::Once | EffectClass::Checkable => Durability::Disk,
-            EffectClass::Repeatable => Durability::Queued,
+            EffectClass::Once | EffectClass::Checkable => Barrier::Everything,
+            EffectClass::Repeatable => Barrier::Nothing,
         },
         // What is sent must be known to be owed.
         Event::DeliveryPlanned(_) | Event::DeliveryAttempted(_) | Event::DeliveryDropped(_) => {
-            Durability::Disk
+            Barrier::Everything
         }
         // What was asked of herm itself, and who may ask.
         Event::CommandReceived(_)
@@ -27,19 +46,19 @@ pub fn durability(event: &Event) -> Durability {
         | Event::MessageRefused(_)
         | Event::GatewayStarted(_)
         | Event::HistoryGiven(_)
-        | Event::MessageMirrored(_) => Durability::Disk,
+        | Event::MessageMirrored(_) => Barrier::Everything,
         // A lasting yes, its use and its end; a key that was mended or exchanged.
         Event::ApprovalGranted(_)
         | Event::ApprovalUsed(_)
         | Event::ApprovalRevoked(_)
         | Event::CredentialReset(_)
-        | Event::CredentialRefreshed(_) => Durability::Disk,
+        | Event::CredentialRefreshed(_) => Barrier::Everything,
         // What herm itself will not say again; what can be undone only as long as it is known.
         Event::NoticeReceived(_)
         | Event::CheckpointTaken(_)
         | Event::CheckpointRestored(_)
         | Event::ProcessStarted(_)
-        | Event::ProgramCallStarted(_) => Durability::Disk,
+        | Event::ProgramCallStarted(_) => Barrier::Everything,
         Event::SessionOpened(_)
         | Event::SessionConfigured(_)
         | Event::SystemPromptBuilt(_)
@@ -85,11 +104,11 @@ pub fn durability(event: &Event) -> Durability {
         | Event::TargetDied(_)
         | Event::TargetRevived(_)
         | Event::CursorMoved(_)
-        | Event::DeliveryFailed(_) => Durability::Queued,
+        | Event::DeliveryFailed(_) => Barrier::Nothing,
     }
 }
 
-/// The strictest durability among `events`.
-pub fn of_all<'a>(events: impl IntoIterator<Item = &'a Event>) -> Durability {
-    events.into_iter().map(durability).max().unwrap_or(Durability::Queued)
+/// The strictest among those of `events`.
+pub fn of_all<'a>(events: impl IntoIterator<Item = &'a Event>) -> Barrier {
+    events.into_iter().map(barrier).max().unwrap_or(Barrier::Nothing)
 }

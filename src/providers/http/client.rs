@@ -11,8 +11,9 @@ use reqwest::redirect::Policy;
 use crate::providers::classify::{self, Phase, TransportFailure};
 use crate::providers::{Deadlines, Error};
 
-/// How many connections to one endpoint are kept for the next call.
-const IDLE_CONNECTIONS_MAX: usize = 4;
+/// How many connections to one endpoint are kept for the next call: as many as chats that are answered at
+/// once, so that none of them waits for a handshake.
+const IDLE_CONNECTIONS_MAX: usize = 64;
 
 /// What people copy along behind a base URL.
 const COPIED_PATHS: [&str; 3] = ["/chat/completions", "/messages", "/responses"];

@@ -9,7 +9,7 @@ mod client;
 mod deadline;
 
 use std::sync::{Arc, OnceLock};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use herm_schema::Micros;
 use herm_schema::events::{ModelFailure, Timings};
@@ -27,6 +27,9 @@ use super::{Answer, BoxFuture, CallContext, Deadlines, Delta, Error, LoadedReque
 
 /// Largest answer, in bytes as they come over the wire.
 pub const ANSWER_BYTES_MAX: usize = 64 << 20;
+/// Most that is read behind the end of an answer, in bytes, and how long that may take.
+const REST_BYTES_MAX: usize = 16 << 10;
+const REST_TIME_MAX: Duration = Duration::from_secs(2);
 /// Most that is read of the body of a failure, in bytes.
 const FAILURE_BYTES_MAX: usize = 64 << 10;
 
@@ -224,7 +227,26 @@ async fn read(
         }
         progress.deltas.into_iter().for_each(show);
     }
+    if reader.is_over() {
+        tokio::spawn(let_go(response));
+    }
     Ok(())
+}
+
+/// Reads what stands behind the end of an answer, which is nothing or little: a connection whose response was
+/// read to its end is used again.
+async fn let_go(mut response: reqwest::Response) {
+    let rest = async {
+        let mut bytes = 0;
+        while let Ok(Some(chunk)) = response.chunk().await {
+            bytes += chunk.len();
+            if bytes > REST_BYTES_MAX {
+                return;
+            }
+        }
+    };
+    // A server that goes on does so on a connection that is closed.
+    let _ = tokio::time::timeout(REST_TIME_MAX, rest).await;
 }
 
 /// The failure that a response without success is.

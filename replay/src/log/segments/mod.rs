@@ -48,10 +48,11 @@ pub use stats::Stats;
 use super::disk::{Disk, RealDisk};
 use super::index::{OpenStore, SledStore};
 use super::lock::Lock;
-use super::{Acknowledge, Append, Error, Head, Log, Records, Tail};
+use super::{Acknowledge, Append, Durable, Error, Head, Log, Records, Tail};
 use indexing::Indexing;
 use recover::Look;
 use shared::Shared;
+use syncing::Syncing;
 use writer::{Job, Writer};
 
 /// Appends that wait for the writer, at most.
@@ -108,8 +109,9 @@ impl Options {
 pub struct SegmentLog {
     shared: Arc<Shared>,
     queue: Option<Sender<Job>>,
-    writer: Option<JoinHandle<()>>,
-    syncer: Option<JoinHandle<()>>,
+    syncing: Option<Syncing>,
+    /// The writer, and the one that waits for the disk.
+    threads: Vec<JoinHandle<()>>,
     indexing: Option<Indexing>,
     _lock: Option<Lock>,
 }
@@ -124,8 +126,8 @@ impl SegmentLog {
         let lock = prepare(&options)?;
         let look = Look { trust_index: options.index.is_some(), up_to_damage: false };
         let shared = Arc::new(Shared::open(&options, look)?);
-        let (syncing, syncer) = syncing::start(Arc::clone(&shared))?;
-        let writer = Writer::new(Arc::clone(&shared), syncing, &options)?;
+        let (syncing, syncer) = Syncing::start(Arc::clone(&shared))?;
+        let writer = Writer::new(Arc::clone(&shared), syncing.clone(), &options)?;
         let indexing = options.index.clone().map(|open| Indexing::start(Arc::clone(&shared), open, &options));
         let indexing = indexing.transpose()?;
         let (queue, jobs) = crossbeam_channel::bounded(QUEUE_APPENDS_MAX);
@@ -133,8 +135,9 @@ impl SegmentLog {
             .name("log-writer".to_owned())
             .spawn(move || writer.run(&jobs))
             .map_err(|error| Error::io("start a thread for", &options.folder, &error))?;
-        let (queue, writer, syncer) = (Some(queue), Some(writer), Some(syncer));
-        Ok(Self { shared, queue, writer, syncer, indexing, _lock: lock })
+        let (queue, syncing) = (Some(queue), Some(syncing));
+        let threads = vec![writer, syncer];
+        Ok(Self { shared, queue, syncing, threads, indexing, _lock: lock })
     }
 
     /// Opens the log for reading only, while its owner goes on, or of a folder that cannot be written.
@@ -232,9 +235,9 @@ fn make_folder(disk: &dyn Disk, folder: &Path) -> Result<(), Error> {
 impl Drop for SegmentLog {
     fn drop(&mut self) {
         // The writer answers what has queued, syncs and ends; then the index is brought up to date.
-        drop(self.queue.take());
+        drop((self.queue.take(), self.syncing.take()));
         // The last one to hold the log may be an answer that one of the two is giving.
-        let threads: Vec<_> = [self.writer.take(), self.syncer.take()].into_iter().flatten().collect();
+        let threads = std::mem::take(&mut self.threads);
         if threads.iter().all(|thread| thread.thread().id() != std::thread::current().id()) {
             threads.into_iter().for_each(|thread| drop(thread.join()));
         }
@@ -248,6 +251,14 @@ impl Drop for SegmentLog {
 impl Log for SegmentLog {
     fn submit(&self, append: Append, done: Acknowledge) {
         self.send(Job::Append(append, done));
+    }
+
+    fn when_durable(&self, position: Position, done: Durable) {
+        let there = self.shared.state().tail.durable >= position;
+        match &self.syncing {
+            Some(syncing) if !there => syncing.tell(done),
+            _ => done(Ok(())),
+        }
     }
 
     fn read_stream(&self, stream: StreamId, from: StreamPos) -> Records<'_> {

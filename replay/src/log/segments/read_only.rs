@@ -11,7 +11,7 @@ use herm_schema::{BlobRef, Position, StreamId, StreamPos};
 use super::recover::{Look, look};
 use super::shared::{Shared, State};
 use super::{Options, Stats, reading, stats};
-use crate::log::{Acknowledge, Append, Error, Head, Log, Records, Tail};
+use crate::log::{Acknowledge, Append, Durable, Error, Head, Log, Records, Tail};
 
 /// How often a reader looks whether another process has appended.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -82,6 +82,10 @@ impl ReadOnlyLog {
 
 impl Log for ReadOnlyLog {
     fn submit(&self, _: Append, done: Acknowledge) {
+        done(Err(Error::ReadOnly));
+    }
+
+    fn when_durable(&self, _: Position, done: Durable) {
         done(Err(Error::ReadOnly));
     }
 

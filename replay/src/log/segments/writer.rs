@@ -19,7 +19,7 @@ use super::manifest::Sealed;
 use super::overlay::{Place, Pointer};
 use super::scan::record_bytes;
 use super::shared::Shared;
-use super::syncing::Waiting;
+use super::syncing::Syncing;
 use crate::log::disk::DiskFile;
 use crate::log::laying::{check_expectation, check_size, head_of, lay};
 use crate::log::{Acknowledge, Append, Committed, Durability, Error, Head};
@@ -56,7 +56,7 @@ impl Job {
 pub(crate) struct Writer {
     shared: Arc<Shared>,
     /// To the thread that waits for the disk.
-    syncing: Sender<Waiting>,
+    syncing: Syncing,
     file: Arc<dyn DiskFile>,
     segment_bytes: u64,
     reserve_bytes: u64,
@@ -80,11 +80,7 @@ struct Group {
 
 impl Writer {
     /// Makes the folder ready to be written: cuts the torn tail, syncs, opens the last segment.
-    pub(crate) fn new(
-        shared: Arc<Shared>,
-        syncing: Sender<Waiting>,
-        options: &Options,
-    ) -> Result<Self, Error> {
+    pub(crate) fn new(shared: Arc<Shared>, syncing: Syncing, options: &Options) -> Result<Self, Error> {
         let (end, fresh, torn) = {
             let state = shared.state();
             (state.end, state.firsts.is_empty(), state.mark.durable < state.tail.last)
@@ -277,18 +273,10 @@ impl Writer {
                 (Some(error), Ok(committed)) if !committed.duplicate => done(Err(error.clone())),
                 (Some(error @ Error::Poisoned { .. }), _) => done(Err(error.clone())),
                 (_, Ok(committed)) if durability == Durability::Disk => {
-                    self.answer_from_disk(Waiting { done, committed });
+                    self.syncing.tell(Box::new(move |durable| done(durable.map(|()| committed))));
                 }
                 (_, result) => done(result),
             }
-        }
-    }
-
-    /// Answers when everything written so far is on the disk.
-    fn answer_from_disk(&self, waiting: Waiting) {
-        if let Err(crossbeam_channel::SendError(Waiting { done, .. })) = self.syncing.send(waiting) {
-            // That thread is gone only if an answer panicked.
-            done(Err(Error::Closed));
         }
     }
 
