@@ -191,7 +191,7 @@ async fn serve(hub: Arc<Hub>, found: Vec<Found>) -> Result<Running, Failure> {
         }
     }
     crate::api::start(&hub, &stop, &mut tasks).await?;
-    resume::go_on(&hub, open, resumes).await;
+    resume::go_on(&hub, open, resumes, &stop).await;
     hub.hooks.call(&Hook { event: "gateway:startup".to_owned(), data: status::json(&hub) });
     tell_system(Phase::Ready);
     tracing::info!(platforms = ?hub.switchboard.names(), "the gateway is ready");

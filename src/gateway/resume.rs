@@ -6,6 +6,7 @@ use std::time::Duration;
 use herm_replay::projections::open_work::OpenWork;
 use herm_schema::SessionId;
 use herm_schema::events::{CommandReceived, InterruptSource, Sender};
+use tokio_util::sync::CancellationToken;
 
 use super::daemon::age;
 use super::hub::Hub;
@@ -15,6 +16,8 @@ use super::rooms::Door;
 use crate::inbound::session_key::SessionKey;
 use crate::runtime::SessionHandle;
 
+/// How long a start has to last before it goes on with what may have ended the ones before it.
+const CALM: Duration = Duration::from_secs(15);
 /// Age of a turn from which on its person is told that it goes on after a restart.
 const NOTED_AFTER: Duration = Duration::from_secs(15);
 
@@ -44,31 +47,33 @@ impl Left {
         let OpenWork { turn, queued, deliveries, .. } = &self.work;
         turn.is_some() || !queued.is_empty() || !deliveries.is_empty()
     }
+
+    /// An answer is on its way: that is brought, whatever a turn may do to the process.
+    fn is_owed(&self) -> bool {
+        !self.work.deliveries.is_empty()
+    }
 }
 
-/// Goes on with what was left open, unless the guard against loops says no; answers that are owed are
-/// brought in any case, and commands are done.
-pub async fn go_on(hub: &Arc<Hub>, left: Vec<Left>, resumes: bool) {
-    for Left { profile, session, work } in left {
-        let Some(profile) = hub.profile(&profile) else { continue };
-        let fresh = hub.loaded.config.gateway.resume_within;
-        let stale = work.turn.as_ref().is_some_and(|turn| age(turn.started_at) > fresh);
-        let has_turn = work.turn.is_some() || !work.queued.is_empty();
-        if has_turn && !resumes && work.deliveries.is_empty() {
-            tracing::warn!(%session, "not gone on with: several starts in a row left it open");
-            continue;
-        }
-        match profile.rooms.take_up(session).await {
-            Ok(handle) => {
-                profile.news.tell(&handle);
-                if stale {
-                    // Refused if it has ended in between.
-                    drop(handle.interrupt(InterruptSource::Shutdown).await);
-                }
-                note(hub, &handle, work.turn.as_ref().map(|turn| age(turn.started_at)), stale).await;
+/// Goes on with what was left open. Where the guard against loops says no, turns wait until this start has
+/// proved that it lasts; answers that are owed are brought in any case, and commands are done.
+pub async fn go_on(hub: &Arc<Hub>, left: Vec<Left>, resumes: bool, stop: &CancellationToken) {
+    let (now, later): (Vec<_>, Vec<_>) = left.into_iter().partition(|left| resumes || left.is_owed());
+    for left in now {
+        take_up(hub, left).await;
+    }
+    if !later.is_empty() {
+        let sessions: Vec<_> = later.iter().map(|left| left.session.to_string()).collect();
+        tracing::warn!(?sessions, wait = ?CALM, "several starts in a row left work open: it waits");
+        let (hub, stop) = (Arc::clone(hub), stop.clone());
+        tokio::spawn(async move {
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(CALM) => {}
             }
-            Err(error) => tracing::error!(%session, %error, "cannot be gone on with"),
-        }
+            for left in later {
+                take_up(&hub, left).await;
+            }
+        });
     }
     let commands: Vec<_> =
         hub.desk.read(|state| state.commands.iter().map(|(at, asked)| (*at, asked.clone())).collect());
@@ -89,6 +94,23 @@ pub async fn go_on(hub: &Arc<Hub>, left: Vec<Left>, resumes: bool) {
         if let Err(error) = admitted.execute(at, &asked).await {
             tracing::error!(%error, command = asked.name, "cannot be done");
         }
+    }
+}
+
+async fn take_up(hub: &Hub, Left { profile, session, work }: Left) {
+    let Some(profile) = hub.profile(&profile) else { return };
+    let fresh = hub.loaded.config.gateway.resume_within;
+    let stale = work.turn.as_ref().is_some_and(|turn| age(turn.started_at) > fresh);
+    match profile.rooms.take_up(session).await {
+        Ok(handle) => {
+            profile.news.tell(&handle);
+            if stale {
+                // Refused if it has ended in between.
+                drop(handle.interrupt(InterruptSource::Shutdown).await);
+            }
+            note(hub, &handle, work.turn.as_ref().map(|turn| age(turn.started_at)), stale).await;
+        }
+        Err(error) => tracing::error!(%session, %error, "cannot be gone on with"),
     }
 }
 

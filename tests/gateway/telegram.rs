@@ -88,6 +88,31 @@ fn a_message_that_was_taken_is_answered_after_a_kill() {
 }
 
 #[test]
+fn a_turn_that_several_starts_left_open_waits_for_a_calm_one_and_is_then_gone_on_with() {
+    let double = Double::start();
+    let chat = Double::private(7);
+    let gate = Gate::closed();
+    let held = gate.clone();
+    let model = ModelServer::computed(move |asked| {
+        Reply::text(&format!("you said: {}", asked.last_text())).held_by(&held)
+    });
+    let mut gateway = Gateway::with_telegram(model, &double, &[]);
+    gateway.start();
+    double.write(chat, "hold on");
+    for asked in 1..=3 {
+        gateway.model.wait_for_requests(asked);
+        gateway.kill();
+        gateway.start();
+    }
+    let begun = std::time::Instant::now();
+    gate.open();
+    await_that("the answer", || double.texts_of(chat).iter().any(|text| text == "you said: hold on"));
+    assert!(begun.elapsed() > std::time::Duration::from_secs(10), "the guard did not hold");
+    let asked = gateway.herm(&["replay", "timeline", "--event", "GatewayStarted", "--json"]).out;
+    assert_eq!(asked.lines().count(), 4);
+}
+
+#[test]
 fn commands_answer_and_a_slip_is_understood() {
     let double = Double::start();
     let chat = Double::private(4);
