@@ -24,38 +24,54 @@ use support::{row, size, table};
 
 const KEY: &str = "a-key-of-a-bench-0123456789";
 const MODEL_TIME: Duration = Duration::from_millis(50);
+/// Clients of the latency, who leave the model's own time as the limit (50 of them at 50 ms: 1,000 turns/s); and
+/// of the throughput, who do not.
 const CLIENTS: usize = 50;
+const MANY_CLIENTS: usize = 150;
+/// Sessions of one turn that are kept in memory.
+const REST_SESSIONS: usize = 2_000;
 
 fn main() {
     // The first installation stays.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let turns = size("GATEWAY_TURNS", 2_000);
+    let turns = size("GATEWAY_TURNS", 4_000);
     let sessions = size("GATEWAY_SESSIONS", 200);
     let soak = size("GATEWAY_SOAK", 10_000);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let scratch = tempfile::tempdir().unwrap();
     let model = runtime.block_on(model());
-    let direct = runtime.block_on(ask_all(&format!("{model}/chat/completions"), turns, |_| None));
+    let directly = format!("{model}/chat/completions");
     let gateway = Gateway::start(scratch.path(), &model);
-    let idle = gateway.memory();
-    let before = gateway.cpu();
+    let (idle, own) = (gateway.memory(), gateway.anonymous());
     let url = format!("http://127.0.0.1:{}/v1/chat/completions", gateway.port);
-    let through = runtime.block_on(ask_all(&url, turns, |_| None));
-    let cpu = (gateway.cpu() - before) / u32::try_from(turns).unwrap();
-    let mut rows = vec![row(["50 clients, a model of 50 ms", "turns/s", "p50", "p99", "CPU a turn"])];
-    rows.push(direct.row("the model directly", "-"));
-    rows.push(through.row("through the gateway", &format!("{:.2} ms", cpu.as_secs_f64() * 1e3)));
+    let mut rows = vec![row(["a model of 50 ms", "clients", "turns/s", "p50", "p99", "CPU a turn"])];
+    let mut above = Vec::new();
+    for clients in [1, CLIENTS, MANY_CLIENTS] {
+        let turns = (turns * clients / CLIENTS).max(100);
+        let direct = runtime.block_on(ask_all(&directly, turns, clients, |_| None));
+        let before = gateway.cpu();
+        let through = runtime.block_on(ask_all(&url, turns, clients, |_| None));
+        let cpu = (gateway.cpu() - before) / u32::try_from(turns).unwrap();
+        rows.push(direct.row("the model directly", clients, "-"));
+        rows.push(through.row("through the gateway", clients, &format!("{:.2} ms", cpu.as_secs_f64() * 1e3)));
+        above.push(format!("{:.1} ms with {clients}", (through.p50 - direct.p50).as_secs_f64() * 1e3));
+    }
     table(&rows);
-    println!("p50 above the model's own: {:.1} ms", (through.p50 - direct.p50).as_secs_f64() * 1e3);
+    println!("p50 above the model's own: {}", above.join(", "));
 
+    let before = gateway.anonymous();
+    runtime.block_on(ask_all(&url, REST_SESSIONS, CLIENTS, |turn| Some(format!("rest-{turn}"))));
+    let each = gateway.anonymous().saturating_sub(before) as f64 / REST_SESSIONS as f64;
     let of = move |turn: usize| Some(format!("soak-{}", turn % sessions));
-    let warm = runtime.block_on(ask_all(&url, soak / 5, of));
+    let warm = runtime.block_on(ask_all(&url, soak / 5, CLIENTS, of));
     let early = gateway.memory();
-    let rest = runtime.block_on(ask_all(&url, soak - soak / 5, of));
+    let rest = runtime.block_on(ask_all(&url, soak - soak / 5, CLIENTS, of));
     let late = gateway.memory();
+    println!("a session that is kept in memory: {:.1} KiB", each / 1024.0);
     println!("warming up: {:.0} turns/s", warm.per_second);
     let mut rows = vec![row(["memory of the gateway", "MiB"])];
     rows.push(row(["at rest, just started", &mib(idle)]));
+    rows.push(row(["of that without the pages of its own file", &mib(own)]));
     rows.push(row([&format!("after {} turns over {sessions} sessions", soak / 5), &mib(early)]));
     rows.push(row([&format!("after {soak} turns over {sessions} sessions"), &mib(late)]));
     table(&rows);
@@ -97,23 +113,25 @@ struct Measured {
 }
 
 impl Measured {
-    fn row(&self, name: &str, cpu: &str) -> Vec<String> {
+    fn row(&self, name: &str, clients: usize, cpu: &str) -> Vec<String> {
         let ms = |time: Duration| format!("{:.1} ms", time.as_secs_f64() * 1e3);
-        row([name, &format!("{:.0}", self.per_second), &ms(self.p50), &ms(self.p99), cpu])
+        let (clients, rate) = (clients.to_string(), format!("{:.0}", self.per_second));
+        row([name, &clients, &rate, &ms(self.p50), &ms(self.p99), cpu])
     }
 }
 
-/// `turns` questions by 50 clients.
+/// `turns` questions by so many clients at a time.
 async fn ask_all(
     url: &str,
     turns: usize,
+    clients: usize,
     session: impl Fn(usize) -> Option<String> + Send + Sync + 'static,
 ) -> Measured {
     let next = Arc::new(AtomicUsize::new(0));
     let session = Arc::new(session);
     let client = reqwest::Client::builder().no_proxy().build().unwrap();
     let began = Instant::now();
-    let tasks: Vec<_> = (0..CLIENTS)
+    let tasks: Vec<_> = (0..clients)
         .map(|_| {
             let (next, session, client, url) = (next.clone(), session.clone(), client.clone(), url.to_owned());
             tokio::spawn(async move {
@@ -188,6 +206,13 @@ impl Gateway {
     /// Resident, in bytes.
     fn memory(&self) -> u64 {
         self.proc("statm").split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 4_096
+    }
+
+    /// Of that, what is not backed by a file, in bytes.
+    fn anonymous(&self) -> u64 {
+        let smaps = self.proc("smaps_rollup");
+        let line = smaps.lines().find(|line| line.starts_with("Anonymous:")).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1_024
     }
 
     /// User and system time.

@@ -350,3 +350,35 @@ fn what_is_configured_wrongly_is_said_without_the_tokens() {
         assert!(!wrong.fix.is_empty() && !said.contains(TOKEN) && !said.contains(APP_TOKEN), "{wrong:?}");
     }
 }
+
+#[tokio::test]
+async fn what_slack_delivers_no_more_is_asked_for_and_comes_in_order() {
+    const MISSED: usize = 130;
+    let double = Double::start();
+    let desk = Desk::new(1000);
+    let running = Running::start(double.platform(), &desk);
+    let (direct, thread) = (double.direct(1), double.chat(ChatKind::Group, 5).unwrap());
+    for chat in [&direct, &thread] {
+        double.write(chat, "before");
+        came(&desk, chat, "before").await;
+    }
+    running.stop().await;
+    double.lose(true);
+    // More than a page.
+    let all: Vec<String> = (0..MISSED).map(|number| format!("missed {number}")).collect();
+    for text in &all {
+        double.write(&direct, text);
+    }
+    double.write(&thread, "missed in the thread");
+    double.lose(false);
+    double.write(&direct, "delivered");
+    let running = Running::start(double.platform(), &desk);
+    came(&desk, &direct, "delivered").await;
+    let expected: Vec<String> = all.into_iter().chain(["delivered".to_owned()]).collect();
+    assert_eq!(desk.texts(&direct)[1..], expected, "in order, and none twice");
+    let (inbound, _) = desk.message(&thread, "missed in the thread").await;
+    assert_eq!(inbound.chat, desk.message(&thread, "before").await.0.chat);
+    assert_eq!(desk.texts(&thread).len(), 2, "what the thread hangs on is not new");
+    running.stop().await;
+    assert_eq!(double.problems(), Vec::<String>::new());
+}

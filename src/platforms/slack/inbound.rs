@@ -59,7 +59,8 @@ pub(super) fn event(callback: &Callback, me: &Me) -> Result<Option<Came>, serde_
     })
 }
 
-fn said(event: Message, me: &Me) -> Option<Came> {
+/// What a message brings.
+pub(super) fn said(event: Message, me: &Me) -> Option<Came> {
     match event.subtype.as_deref() {
         None | Some("file_share" | "thread_broadcast" | "me_message" | "bot_message") => message(event, me),
         Some("message_changed") => changed(event, me),

@@ -7,20 +7,22 @@ use reqwest::Url;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::Slack;
 use super::refusal::{self, Whose};
 use super::signature;
 use super::take::{Delivery, take as take_delivery};
+use super::{Slack, missed};
 use crate::platforms::{Ingress, IngressAnswer, Inlet, Stopped};
 
-/// Sees that the account works, and waits: what comes in comes by [`take`].
-pub(super) async fn wait(slack: &Slack, stop: &CancellationToken) -> Result<(), Stopped> {
+/// Sees that the account works, takes what was missed, and waits: what comes in comes by [`take`].
+pub(super) async fn wait(slack: &Slack, inlet: &dyn Inlet, stop: &CancellationToken) -> Result<(), Stopped> {
+    let begin = async {
+        let me = slack.me().await.map_err(|failed| refusal::of_account(failed, Whose::Bot))?;
+        missed::fetch(slack, inlet, me).await
+    };
     tokio::select! {
         biased;
         () = stop.cancelled() => return Ok(()),
-        me = slack.me() => {
-            me.map_err(|failed| refusal::of_account(failed, Whose::Bot))?;
-        }
+        begun = begin => begun?,
     }
     stop.cancelled().await;
     Ok(())

@@ -3,7 +3,7 @@
 //!
 //! `wire` is what goes over the wire, `inbound` and `mrkdwn` read it, `places` knows conversations and people;
 //! `socket` keeps the web socket, `ingress` is posted to, `signature` proves by whom, `take` gives what came
-//! to herm. `outbound`, `upload` and `acts` write, `emoji` knows the names, `refusal` what a refusal means.
+//! to herm; `marks` remembers how far that is, and `missed` asks for what was said while nobody listened. `outbound`, `upload` and `acts` write, `emoji` knows the names, `refusal` what a refusal means.
 //! Only `api` and `socket` touch the network. Start reading at `socket`.
 
 mod acts;
@@ -11,6 +11,8 @@ mod api;
 mod emoji;
 mod inbound;
 mod ingress;
+mod marks;
+mod missed;
 mod mrkdwn;
 mod outbound;
 mod places;
@@ -22,6 +24,7 @@ mod upload;
 mod wire;
 
 use std::collections::VecDeque;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -29,6 +32,7 @@ use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use self::api::{Api, Failed};
+use self::marks::Marks;
 use self::places::Places;
 use self::refusal::Whose;
 use self::wire::Me;
@@ -124,6 +128,9 @@ struct Slack {
     places: Mutex<Places>,
     /// Who pressed what, for the answer; the oldest first.
     presses: Mutex<VecDeque<Press>>,
+    marks: Mutex<Marks>,
+    /// Something may have been said that nobody delivered.
+    gap: AtomicBool,
 }
 
 /// A pressing that was not answered yet.
@@ -174,6 +181,8 @@ fn make(row: &Row, section: &Section) -> Result<Arc<dyn Platform>, Misconfigured
         me: OnceCell::new(),
         places: Mutex::default(),
         presses: Mutex::default(),
+        marks: Mutex::default(),
+        gap: AtomicBool::new(true),
     }))
 }
 
@@ -202,12 +211,12 @@ impl Platform for Slack {
         inlet: &'a dyn Inlet,
         stop: CancellationToken,
     ) -> BoxFuture<'a, Result<(), Stopped>> {
-        Box::pin(async move {
+        Box::pin(missed::marking(self, inlet, async move {
             match &self.app_token {
                 Some(app_token) => socket::run(self, app_token, inlet, &stop).await,
-                None => ingress::wait(self, &stop).await,
+                None => ingress::wait(self, inlet, &stop).await,
             }
-        })
+        }))
     }
 
     fn send<'a>(&'a self, outgoing: &'a Outgoing) -> BoxFuture<'a, Result<Option<String>, SendFailure>> {

@@ -5,19 +5,20 @@
 //! new connection every few hours (`disconnect`): what came over the old one is then taken and
 //! acknowledged there first.
 
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
 use serde_json::json;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use tokio_tungstenite::tungstenite::{Error, Message};
 use tokio_util::sync::CancellationToken;
 
-use super::Slack;
 use super::refusal::{self, Whose};
-use super::take::{Delivery, Untaken, take};
+use super::take::{Delivery, take_patiently};
 use super::wire::{Frame, Me, Opened};
+use super::{Slack, missed};
 use crate::config::Secret;
 use crate::platforms::link::{self, Socket};
 use crate::platforms::{Inlet, Stopped};
@@ -33,9 +34,6 @@ const WRITE_MAX: Duration = Duration::from_secs(10);
 const FAREWELL_MAX: Duration = Duration::from_secs(1);
 /// A connection that Slack ends sooner is not begun anew at once.
 const LIFE_MIN: Duration = Duration::from_secs(5);
-/// Pauses before herm is asked again to take what it did not take: nothing may overtake it meanwhile.
-const NOT_NOW_PAUSES: [Duration; 3] =
-    [Duration::from_millis(100), Duration::from_secs(1), Duration::from_secs(3)];
 
 /// What came, and the id that acknowledges it.
 struct Envelope {
@@ -74,6 +72,7 @@ pub(super) async fn run(
             Some(Ended::Refreshed) if begun.elapsed() >= LIFE_MIN => {}
             Some(Ended::Refreshed) => return Err(transient("Slack asks to connect anew".to_owned())),
             Some(Ended::Broken(why)) => {
+                slack.gap.store(true, Relaxed);
                 return Err(transient(format!("the connection to Slack broke: {why}")));
             }
             Some(Ended::Disabled) => {
@@ -109,7 +108,11 @@ async fn connection(
     let (queue, envelopes) = mpsc::channel(QUEUE_MAX);
     let (acks, acknowledged) = mpsc::channel(QUEUE_MAX);
     let mut listening = std::pin::pin!(listen(socket, queue, acknowledged));
-    let mut taking = Box::pin(take_all(slack, inlet, me, envelopes, acks));
+    let mut taking = Box::pin(async {
+        // What comes meanwhile waits, so that it is taken after what was said before it.
+        missed::fetch(slack, inlet, me).await?;
+        take_all(slack, inlet, me, envelopes, acks).await
+    });
     let taken = tokio::select! {
         biased;
         () = stop.cancelled() => None,
@@ -144,23 +147,6 @@ async fn take_all(
         }
     }
     Ok(())
-}
-
-async fn take_patiently(
-    slack: &Slack,
-    inlet: &dyn Inlet,
-    me: &Me,
-    delivery: &Delivery,
-) -> Result<(), Stopped> {
-    let mut pauses = NOT_NOW_PAUSES.into_iter();
-    loop {
-        match (take(slack, inlet, me, delivery).await, pauses.next()) {
-            (Ok(()), _) => return Ok(()),
-            (Err(Untaken::NotNow(_)), Some(pause)) => sleep(pause).await,
-            (Err(Untaken::NotNow(not_now)), None) => return Err(transient(not_now.to_string())),
-            (Err(Untaken::Stopped(stopped)), _) => return Err(stopped),
-        }
-    }
 }
 
 /// Reads into `queue` and writes what was acknowledged, until the connection is over or nothing is

@@ -1,7 +1,10 @@
 //! Gives to herm what came, whichever way: with its place, its author's name and its files.
 
+use std::time::Duration;
+
 use serde::Deserialize;
 use serde_json::Value;
+use tokio::time::sleep;
 
 use super::api::Failed;
 use super::inbound::{self, Came};
@@ -11,12 +14,18 @@ use super::wire::{Callback, Command, ConversationInfo, File, Interaction, Me, Us
 use super::{Slack, locked};
 use crate::platforms::{ChatKind, Content, Inbound, Inlet, Media, NotNow, Stopped, What, link};
 
+/// Pauses before herm is asked again to take what it did not take.
+const NOT_NOW_PAUSES: [Duration; 3] =
+    [Duration::from_millis(100), Duration::from_secs(1), Duration::from_secs(3)];
+
 /// In what form something came.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Delivery {
     Event(Value),
     Interaction(Value),
     Command(Value),
+    /// Said while no connection stood.
+    Missed(Box<Came>),
 }
 
 /// Why something was not taken.
@@ -45,6 +54,7 @@ pub(super) async fn take(
         Delivery::Command(payload) => {
             Command::deserialize(payload).map(|command| Some(inbound::command(command, me)))
         }
+        Delivery::Missed(came) => Ok(Some((**came).clone())),
     };
     match read {
         Ok(Some(came)) => take_one(slack, inlet, came, &team).await,
@@ -52,6 +62,26 @@ pub(super) async fn take(
         Err(_) => {
             tracing::warn!("a delivery of Slack's cannot be read and is passed over");
             Ok(())
+        }
+    }
+}
+
+/// As [`take`]; where herm does not take it now, it is asked again: nothing may overtake it meanwhile.
+pub(super) async fn take_patiently(
+    slack: &Slack,
+    inlet: &dyn Inlet,
+    me: &Me,
+    delivery: &Delivery,
+) -> Result<(), Stopped> {
+    let mut pauses = NOT_NOW_PAUSES.into_iter();
+    loop {
+        match (take(slack, inlet, me, delivery).await, pauses.next()) {
+            (Ok(()), _) => return Ok(()),
+            (Err(Untaken::NotNow(_)), Some(pause)) => sleep(pause).await,
+            (Err(Untaken::NotNow(not_now)), None) => {
+                return Err(Stopped::Transient { message: not_now.to_string(), retry_after: None });
+            }
+            (Err(Untaken::Stopped(stopped)), _) => return Err(stopped),
         }
     }
 }
@@ -75,7 +105,15 @@ async fn take_one(slack: &Slack, inlet: &dyn Inlet, came: Came, team: &str) -> R
     if let Some(press) = came.press {
         slack.remember(press);
     }
-    inlet.take(inbound).await.map(|_| ()).map_err(Untaken::NotNow)
+    let said = match &inbound.what {
+        What::Message(message) => Some(message.message_id.clone()),
+        _ => None,
+    };
+    inlet.take(inbound).await.map_err(Untaken::NotNow)?;
+    if let Some(ts) = said {
+        locked(&slack.marks).taken(&came.channel, came.thread.as_deref(), &ts);
+    }
+    Ok(())
 }
 
 /// What kind of conversation it is; asked once, and guessed where herm may not know.

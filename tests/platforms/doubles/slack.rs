@@ -129,6 +129,12 @@ impl Double {
         self.shared.state().mischief = mischief;
     }
 
+    /// What is said from now on is delivered to nobody, or again to whoever listens.
+    #[allow(dead_code, reason = "each test binary uses its own part of it")]
+    pub fn lose(&self, loses: bool) {
+        self.shared.state().loses = loses;
+    }
+
     /// Delivers an event, as it is; the payload, for Slack's web hook.
     pub fn event(&self, event: Value) -> Value {
         let payload = self.shared.state().event(event, None);

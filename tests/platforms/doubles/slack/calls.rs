@@ -178,10 +178,13 @@ fn other(state: &mut State, method: &str, call: &Value) -> Result<Value, &'stati
                 "is_bot": false, "profile": {"display_name": "", "email": format!("p{number}@example.org")},
             }}))
         }
-        "conversations.history" | "conversations.replies" => {
-            let found = state.messages.get(&(text("channel"), text("latest"))).cloned();
-            Ok(json!({"messages": found.into_iter().collect::<Vec<_>>(), "has_more": false}))
-        }
+        "conversations.history" | "conversations.replies" => Ok(match call["latest"].as_str() {
+            Some(latest) => {
+                let found = state.messages.get(&(text("channel"), latest.to_owned())).cloned();
+                json!({"messages": found.into_iter().collect::<Vec<_>>(), "has_more": false})
+            }
+            None => state.history(&text("channel"), call["ts"].as_str(), &text("oldest"), &text("cursor")),
+        }),
         "files.getUploadURLExternal" => {
             let length = text("length").parse().map_err(|_| "invalid_arguments")?;
             let id = format!("F{:08}", state.uploads.len());

@@ -46,6 +46,8 @@ pub struct State {
     pub fault: Option<Fault>,
     pub unauthorised: bool,
     pub mischief: Mischief,
+    /// What is said is delivered to nobody, now or later.
+    pub loses: bool,
     said: usize,
     /// All connections are to break now.
     pub cut_due: bool,
@@ -235,6 +237,9 @@ impl State {
             self.files.insert(path, (media_type.clone(), bytes.clone()));
         }
         self.messages.insert((said.chat.chat.clone(), ts.clone()), message.clone());
+        if self.loses {
+            return Some(ts);
+        }
         let mut event = message;
         event["channel"] = said.chat.chat.as_str().into();
         event["channel_type"] = kind_of(&said.chat.chat).into();
@@ -254,6 +259,28 @@ impl State {
         }
         self.cut_due |= cut;
         Some(ts)
+    }
+
+    /// A page of a conversation, the newest first, or of a thread, the oldest first and behind its parent.
+    pub fn history(&self, channel: &str, thread: Option<&str>, oldest: &str, cursor: &str) -> Value {
+        const PAGE: usize = 50;
+        let all = self.messages.iter().filter(|((at, _), _)| at == channel);
+        let mut found: Vec<&Value> = all
+            .filter(|(_, message)| message["thread_ts"].as_str().filter(|of| message["ts"] != *of) == thread)
+            .filter(|((_, ts), _)| ts.as_str() > oldest)
+            .map(|(_, message)| message)
+            .collect();
+        if thread.is_none() {
+            found.reverse();
+        }
+        let from: usize = cursor.parse().unwrap_or_default();
+        let mut page: Vec<Value> =
+            found.iter().skip(from).take(PAGE).map(|message| (*message).clone()).collect();
+        if let Some(thread) = thread {
+            page.insert(0, json!({"type": "message", "user": "U0PERSON9", "text": "parent", "ts": thread}));
+        }
+        let next = (found.len() > from + PAGE).then(|| (from + PAGE).to_string()).unwrap_or_default();
+        json!({"messages": page, "has_more": !next.is_empty(), "response_metadata": {"next_cursor": next}})
     }
 
     pub fn seen(&mut self, channel: &str, ts: &str) -> Option<&mut Seen> {
