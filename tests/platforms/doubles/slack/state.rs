@@ -279,7 +279,7 @@ impl State {
         if let Some(thread) = thread {
             page.insert(0, json!({"type": "message", "user": "U0PERSON9", "text": "parent", "ts": thread}));
         }
-        let next = (found.len() > from + PAGE).then(|| (from + PAGE).to_string()).unwrap_or_default();
+        let next = if found.len() > from + PAGE { (from + PAGE).to_string() } else { String::new() };
         json!({"messages": page, "has_more": !next.is_empty(), "response_metadata": {"next_cursor": next}})
     }
 
