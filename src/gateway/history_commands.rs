@@ -17,8 +17,21 @@ impl Admitted<'_> {
         let Some((history, text, attachments)) = past::before_last(state) else {
             return Ok("there is nothing to ask again".to_owned());
         };
+        // As it was typed: where several speak, the model read a name before it, and who asks again is another.
+        let text = self.typed(state, &text).unwrap_or(text);
         let handle = self.renewed(history).await?;
         self.said_anew(&handle, asked, &text, attachments).await
+    }
+
+    /// What a person typed that the model read as `text`, if it was the last that anybody did.
+    fn typed(&self, state: &SessionState, text: &str) -> Option<String> {
+        let stream = state.session?.stream();
+        let records = self.profile.engine.log.read_stream(stream, herm_schema::StreamPos(0));
+        let said = records.filter_map(|recorded| match recorded.ok()?.event {
+            herm_schema::Event::MessageReceived(message) => Some(message.text),
+            _ => None,
+        });
+        said.last().filter(|typed| text.ends_with(typed.as_str()))
     }
 
     pub(super) async fn undo(&self, state: &SessionState, text: &str) -> Result<String, Error> {

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::handle::{MAILBOX_MAX, Mail, Recorder};
 use super::{Error, Ports};
 use crate::effects::{self, Outcome, Run, Shown};
+use crate::providers::BoxFuture;
 
 /// Steps that one wake-up may take without waiting for anything; more is a defect of the reducer.
 const STEPS_MAX: u32 = 10_000;
@@ -56,24 +57,26 @@ impl Actor {
         state: SessionState,
         first: Option<Command>,
         work: watch::Sender<bool>,
-    ) -> Self {
+    ) -> Box<Self> {
         let inherited = state.head.position;
         let (running, tasks) = (BTreeMap::new(), JoinSet::new());
         let (mailbox, steps) = mpsc::channel(MAILBOX_MAX);
         let recorder = Recorder { id, mailbox };
-        Self { id, ports, state, inherited, running, tasks, work, recorder, steps, first }
+        Box::new(Self { id, ports, state, inherited, running, tasks, work, recorder, steps, first })
     }
 
+    /// What a session that rests holds is its state, and little besides: the parts that work are boxed.
+    ///
     /// Runs until nobody holds a handle and nothing is owed, or the log fails. A panic of its own
     /// is recorded, and it begins again from the log.
-    pub async fn run(mut self, mut mail: mpsc::Receiver<Mail>) {
+    pub async fn run(mut self: Box<Self>, mut mail: mpsc::Receiver<Mail>) {
         for _ in 0..PANICS_MAX {
             let panic = match AssertUnwindSafe(self.work(&mut mail)).catch_unwind().await {
                 Ok(Ok(())) => return,
                 Ok(Err(error)) => return self.ports.watch.broken(self.id, &error.to_string()),
                 Err(panic) => panic_text(&*panic),
             };
-            if let Err(error) = self.begin_again(panic).await {
+            if let Err(error) = Box::pin(self.begin_again(panic)).await {
                 return self.ports.watch.broken(self.id, &error.to_string());
             }
         }
@@ -104,11 +107,11 @@ impl Actor {
             tokio::select! {
                 biased;
                 received = mail.recv(), if open => match received {
-                    Some(received) => self.read(received).await?,
+                    Some(received) => Box::pin(self.read(received)).await?,
                     None => open = false,
                 },
-                Some(step) = self.steps.recv() => self.read(step).await?,
-                Some(done) = self.tasks.join_next_with_id() => self.finish(done).await?,
+                Some(step) = self.steps.recv() => Box::pin(self.read(step)).await?,
+                Some(done) = self.tasks.join_next_with_id() => Box::pin(self.finish(done)).await?,
             }
         }
     }
@@ -305,8 +308,21 @@ impl Actor {
         }
     }
 
-    /// Decides, appends, folds.
-    async fn apply(&mut self, command: Command, key: Option<IdempotencyKey>) -> Result<Vec<Recorded>, Error> {
+    /// Decides, appends, folds. In a box of its own: what it takes is held only while it runs, not by every
+    /// session that rests.
+    fn apply(
+        &mut self,
+        command: Command,
+        key: Option<IdempotencyKey>,
+    ) -> BoxFuture<'_, Result<Vec<Recorded>, Error>> {
+        Box::pin(self.applied(command, key))
+    }
+
+    async fn applied(
+        &mut self,
+        command: Command,
+        key: Option<IdempotencyKey>,
+    ) -> Result<Vec<Recorded>, Error> {
         let mut stamp = self.ports.clock.stamp();
         if let Some(policy) = self.state.policy.as_ref().filter(|_| asks_about_models(&command)) {
             stamp.outlook = self.ports.models.outlook(policy);

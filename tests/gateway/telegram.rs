@@ -289,3 +289,19 @@ fn what_a_message_does_during_a_turn_is_a_setting_of_the_platform_also_for_sessi
     gate.open();
     assert_eq!(answered(&double, chat, 3)[1..], ["you said: one", "you said: two"]);
 }
+
+#[test]
+fn where_several_speak_what_is_asked_again_names_the_speaker_once() {
+    let double = Double::start();
+    let group = Double::group();
+    let more = [
+        ("TELEGRAM_REQUIRE_MENTION", "false".to_owned()),
+        ("HERM_GROUP_SESSIONS_PER_USER", "false".to_owned()),
+    ];
+    let mut gateway = Gateway::with_telegram(echo(), &double, &more);
+    gateway.start();
+    double.write(group, "hello");
+    answered(&double, group, 1);
+    double.write(group, "/retry");
+    assert_eq!(answered(&double, group, 2), ["you said: Person 0: hello"; 2]);
+}
