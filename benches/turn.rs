@@ -152,7 +152,8 @@ impl Bench<'_> {
 }
 
 async fn ask(handle: &SessionHandle, turn: usize, question: &str) {
-    handle.receive(message(format!("m{turn}"), question.to_owned())).await.unwrap();
+    // A message is known by its place and id, whichever session it is in.
+    handle.receive(message(format!("{}-{turn}", handle.id()), question.to_owned())).await.unwrap();
     handle.idle().await.unwrap();
 }
 

@@ -124,7 +124,7 @@ impl Caller {
             .redirect(Policy::none())
             .connect_timeout(Duration::from_secs(10))
             .user_agent(concat!("herm/", env!("CARGO_PKG_VERSION")));
-        let client = client.build().map_err(|error| format!("no HTTP client: {error}"))?;
+        let client = client.build().map_err(|error| format!("no HTTP client: {}", deepest(&error)))?;
         Ok(Self { client, time_max })
     }
 
@@ -210,7 +210,7 @@ impl JsonBody for reqwest::RequestBuilder {
 }
 
 /// What is at the bottom of an error; its top names the address, which may hold a login.
-fn deepest(error: &reqwest::Error) -> String {
+pub(super) fn deepest(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(next) = cause.source() {
         cause = next;

@@ -54,8 +54,38 @@ fn postfix(folder: &Path, what: &str) -> std::io::Result<std::process::ExitStatu
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()
 }
 
+/// How the servers speak.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Speech {
+    Plain,
+    /// By STARTTLS, with a certificate of an authority of their own, and whoever sends logs in.
+    Tls,
+}
+
+/// Makes an authority, and a certificate for this machine. Whether it could be made.
+fn certificate(at: &str) -> bool {
+    let extensions = "subjectAltName=DNS:localhost\nextendedKeyUsage=serverAuth\nbasicConstraints=CA:FALSE\n";
+    fs::write(format!("{at}/extensions"), extensions).unwrap();
+    let steps = [
+        format!(
+            "req -x509 -newkey rsa:2048 -nodes -keyout {at}/ca.key -out {at}/ca.pem -days 2 -subj /CN=Kit \
+             -addext basicConstraints=critical,CA:TRUE -addext keyUsage=critical,keyCertSign"
+        ),
+        format!("req -newkey rsa:2048 -nodes -keyout {at}/own.key -out {at}/own.csr -subj /CN=localhost"),
+        format!(
+            "x509 -req -in {at}/own.csr -CA {at}/ca.pem -CAkey {at}/ca.key -CAcreateserial -out {at}/own.pem \
+             -days 2 -extfile {at}/extensions"
+        ),
+    ];
+    steps.iter().all(|step| {
+        let mut openssl = Command::new("openssl");
+        openssl.args(step.split_whitespace()).stdin(Stdio::null());
+        openssl.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|ended| ended.success())
+    })
+}
+
 impl Servers {
-    async fn start() -> Self {
+    async fn start(speech: Speech) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (imap, smtp) = (port(), port());
         let at = folder.path().display().to_string();
@@ -70,8 +100,11 @@ impl Servers {
             .collect();
         fs::write(folder.path().join("users"), users).unwrap();
         std::os::unix::fs::chown(folder.path().join("mail"), Some(65534), Some(65534)).unwrap();
-        fs::write(folder.path().join("dovecot.conf"), dovecot_conf(&at, imap)).unwrap();
-        fs::write(folder.path().join("pf/main.cf"), postfix_conf(&at)).unwrap();
+        if speech == Speech::Tls {
+            assert!(certificate(&at));
+        }
+        fs::write(folder.path().join("dovecot.conf"), dovecot_conf(&at, imap, speech)).unwrap();
+        fs::write(folder.path().join("pf/main.cf"), postfix_conf(&at, speech)).unwrap();
         let dist = fs::read_to_string("/usr/share/postfix/master.cf.dist").unwrap();
         fs::write(folder.path().join("pf/master.cf"), master_conf(&dist, smtp)).unwrap();
         let owned = Command::new("chown").arg("postfix").arg(folder.path().join("data")).status().unwrap();
@@ -140,10 +173,17 @@ impl Servers {
     }
 }
 
-fn dovecot_conf(at: &str, port: u16) -> String {
+fn dovecot_conf(at: &str, port: u16, speech: Speech) -> String {
+    let tls = match speech {
+        Speech::Plain => "ssl = no\ndisable_plaintext_auth = no\n".to_owned(),
+        Speech::Tls => format!(
+            "ssl = required\nssl_cert = <{at}/own.pem\nssl_key = <{at}/own.key\nservice auth {{\n  \
+             unix_listener auth-client {{\n    mode = 0666\n  }}\n}}\n"
+        ),
+    };
     format!(
-        "base_dir = {at}/run\nstate_dir = {at}/state\nlog_path = {at}/dovecot.log\nprotocols = imap lmtp\n\
-         listen = 127.0.0.1\nssl = no\ndisable_plaintext_auth = no\nmail_location = maildir:~\n\
+        "{tls}base_dir = {at}/run\nstate_dir = {at}/state\nlog_path = {at}/dovecot.log\nprotocols = imap lmtp\n\
+         listen = 127.0.0.1\nmail_location = maildir:~\n\
          first_valid_uid = 1\npassdb {{\n  driver = passwd-file\n  args = {at}/users\n}}\n\
          userdb {{\n  driver = passwd-file\n  args = {at}/users\n}}\n\
          service imap-login {{\n  inet_listener imap {{\n    port = {port}\n  }}\n  inet_listener imaps {{\n    \
@@ -152,9 +192,17 @@ fn dovecot_conf(at: &str, port: u16) -> String {
 }
 
 /// `gone` is a mailbox that Postfix knows and Dovecot does not, so that a mail to it comes back.
-fn postfix_conf(at: &str) -> String {
+fn postfix_conf(at: &str, speech: Speech) -> String {
+    let tls = match speech {
+        Speech::Plain => String::new(),
+        Speech::Tls => format!(
+            "smtpd_tls_security_level = may\nsmtpd_tls_cert_file = {at}/own.pem\nsmtpd_tls_loglevel = 1\n\
+             smtpd_tls_key_file = {at}/own.key\nsmtpd_sasl_auth_enable = yes\nsmtpd_sasl_type = dovecot\n\
+             smtpd_sasl_path = {at}/run/auth-client\nsmtpd_tls_auth_only = yes\n"
+        ),
+    };
     format!(
-        "compatibility_level = 3.6\nqueue_directory = {at}/spool\ndata_directory = {at}/data\n\
+        "{tls}compatibility_level = 3.6\nqueue_directory = {at}/spool\ndata_directory = {at}/data\n\
          command_directory = /usr/sbin\ndaemon_directory = /usr/lib/postfix/sbin\nmail_owner = postfix\n\
          setgid_group = postdrop\ninet_interfaces = 127.0.0.1\ninet_protocols = ipv4\n\
          myhostname = mx.herm.test\nmydestination =\nmynetworks = 127.0.0.0/8\n\
@@ -202,7 +250,7 @@ async fn a_person_writes_with_herm_through_dovecot_and_postfix() {
         println!("skipped: Dovecot or Postfix is not installed, see `.ci/run`, or this is not root");
         return;
     }
-    let servers = Servers::start().await;
+    let servers = Servers::start(Speech::Plain).await;
     let platform = servers.adapter(PASSWORD);
     assert_eq!(platform.probe().await.unwrap().id, "herm@herm.test", "{}", servers.log());
     let wrong = servers.adapter("another").probe().await.unwrap_err();
@@ -235,6 +283,54 @@ async fn a_person_writes_with_herm_through_dovecot_and_postfix() {
     assert_eq!(desk.of(&chat).len(), 2);
     bounces(&servers, &*platform, &desk).await;
     running.stop().await;
+}
+
+/// herm as people run it, over TLS that it can trust, and then over TLS that it cannot.
+#[tokio::test]
+async fn the_mailbox_is_read_and_answered_over_tls_and_not_where_nobody_vouches_for_it() {
+    let has_openssl = Command::new("openssl").arg("version").output().is_ok();
+    if !is_there("dovecot") || !is_there("postfix") || !is_root() || !has_openssl {
+        println!("skipped: Dovecot, Postfix or openssl is not installed, see `.ci/run`, or this is not root");
+        return;
+    }
+    let servers = Servers::start(Speech::Tls).await;
+    let home = tempfile::tempdir().unwrap();
+    let gateway = |authority: &Path| {
+        let mut herm = Command::new(env!("CARGO_BIN_EXE_herm"));
+        herm.args(["gateway", "run"]).env_clear().env("PATH", std::env::var_os("PATH").unwrap());
+        herm.env("HOME", home.path()).env("HERM_HOME", home.path().join("herm"));
+        herm.env("SSL_CERT_FILE", authority).env("HERM_SESSION_TITLES", "false");
+        herm.env("EMAIL_ADDRESS", "herm@herm.test").env("EMAIL_PASSWORD", PASSWORD);
+        herm.env("EMAIL_IMAP_HOST", "localhost").env("EMAIL_IMAP_PORT", servers.imap.to_string());
+        herm.env("EMAIL_SMTP_HOST", "localhost").env("EMAIL_SMTP_PORT", servers.smtp.to_string());
+        herm.env("EMAIL_TRUST_FROM", "true").env("EMAIL_ALLOW_ALL_USERS", "true");
+        let said = fs::File::create(home.path().join("said")).unwrap();
+        herm.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said).spawn().unwrap()
+    };
+    let said = || fs::read_to_string(home.path().join("said")).unwrap();
+
+    let elsewhere = tempfile::tempdir().unwrap();
+    assert!(certificate(&elsewhere.path().display().to_string()));
+    let mut herm = gateway(&elsewhere.path().join("ca.pem"));
+    let refused = async {
+        while !said().contains("certificate") {
+            sleep(LOOK_EVERY).await;
+        }
+    };
+    let refused = tokio::time::timeout(Duration::from_secs(20), refused).await;
+    assert!(refused.is_ok(), "{}", said());
+    herm.kill().unwrap();
+    herm.wait().unwrap();
+
+    let mut herm = gateway(&servers.folder.path().join("ca.pem"));
+    servers.mail("1@ada.test", None, "shall we go");
+    let came = eventually("the answer", || servers.files("ada", "new").first().cloned()).await;
+    let mail = fs::read_to_string(came).unwrap();
+    assert!(mail.contains("In-Reply-To: <1@ada.test>"), "{mail}");
+    let log = servers.log();
+    assert!(log.contains("TLS connection established") && log.contains(", TLS"), "{log}");
+    herm.kill().unwrap();
+    herm.wait().unwrap();
 }
 
 /// Mails to nobody are refused, or come back.

@@ -47,7 +47,7 @@ fn without_login(text: &str) -> String {
 
 /// A client for `base_url`, and for nothing else.
 pub(crate) fn build(base_url: &str, connect: Duration) -> Result<reqwest::Client, Error> {
-    let client = |error: &dyn std::fmt::Display| Error::Client { reason: error.to_string() };
+    let client = |error: &dyn std::error::Error| Error::Client { reason: innermost(error) };
     // The first installation stays; a second one finds it and changes nothing.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let url = Url::parse(base_url).map_err(|error| client(&error))?;
@@ -65,6 +65,11 @@ pub(crate) fn build(base_url: &str, connect: Duration) -> Result<reqwest::Client
         builder = builder.no_proxy();
     }
     builder.build().map_err(|error| client(&error))
+}
+
+/// The deepest cause, which is the one that tells something: that no certificates are installed, for one.
+fn innermost(error: &dyn std::error::Error) -> String {
+    error.source().map_or_else(|| error.to_string(), innermost)
 }
 
 pub(in crate::providers) fn is_loopback(url: &Url) -> bool {

@@ -262,7 +262,7 @@ impl ImageGenerate {
                 .await?
                 .bytes);
         }
-        let fetcher = Fetcher::new(&self.guard).map_err(Some)?;
+        let fetcher = Fetcher::new(&self.guard);
         tokio::select! {
             biased;
             () = context.cancel.cancelled() => Err(None),

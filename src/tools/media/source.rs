@@ -27,7 +27,7 @@ pub(super) async fn image(named: &str, guard: &Guard, context: &ToolContext) -> 
             .map_err(|error| format!("the `data:` address holds no base64: {error}"))?
     } else if named.contains("://") && !named.starts_with("file://") {
         let fetched =
-            Fetcher::new(guard)?.get(named, IMAGE_BYTES_MAX).await.map_err(|error| error.to_string())?;
+            Fetcher::new(guard).get(named, IMAGE_BYTES_MAX).await.map_err(|error| error.to_string())?;
         if fetched.cut {
             return Err(format!("the image is larger than {IMAGE_BYTES_MAX} bytes"));
         }

@@ -3,6 +3,7 @@
 //! Nothing is kept between fetches but the connections: no cookies, no logins. Redirections are
 //! followed here, not by the client, so that each target is judged as the first was.
 
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION};
@@ -11,6 +12,7 @@ use reqwest::{Response, StatusCode, Url};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::guard::{Guard, Refused};
+use crate::tools::vendors::deepest;
 
 /// Redirections that are followed, at most.
 const REDIRECTS_MAX: usize = 5;
@@ -55,28 +57,35 @@ pub enum Error {
 /// A client that goes only where the guard lets it.
 #[derive(Clone)]
 pub struct Fetcher {
-    client: reqwest::Client,
+    /// Built when something is fetched: certificates need not be read before, nor be installed at all where
+    /// nothing ever is.
+    client: Arc<OnceLock<Result<reqwest::Client, String>>>,
     guard: Guard,
     time_max: Duration,
 }
 
 impl Fetcher {
-    /// # Errors
-    /// The client cannot be built.
-    pub fn new(guard: &Guard) -> Result<Self, String> {
+    pub fn new(guard: &Guard) -> Self {
+        Self { client: Arc::default(), guard: guard.clone(), time_max: TIME_MAX }
+    }
+
+    fn client(&self) -> Result<&reqwest::Client, String> {
+        self.client.get_or_init(|| self.built()).as_ref().map_err(Clone::clone)
+    }
+
+    fn built(&self) -> Result<reqwest::Client, String> {
         // The first installation stays; a second one finds it and changes nothing.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder = reqwest::Client::builder()
-            .dns_resolver(std::sync::Arc::new(guard.clone()))
+            .dns_resolver(Arc::new(self.guard.clone()))
             .redirect(Policy::none())
             .connect_timeout(CONNECT_MAX)
             .user_agent(concat!("Mozilla/5.0 (compatible; herm/", env!("CARGO_PKG_VERSION"), ")"));
-        if !guard.allows_private() {
+        if !self.guard.allows_private() {
             // A proxy would look names up again, by itself.
             builder = builder.no_proxy();
         }
-        let client = builder.build().map_err(|error| format!("no HTTP client: {error}"))?;
-        Ok(Self { client, guard: guard.clone(), time_max: TIME_MAX })
+        builder.build().map_err(|error| format!("no HTTP client: {}", deepest(&error)))
     }
 
     #[cfg(test)]
@@ -97,8 +106,9 @@ impl Fetcher {
 
     async fn follow(&self, first: Url, bytes_max: usize) -> Result<Fetched, Error> {
         let mut url = first.clone();
+        let client = self.client().map_err(|reason| Error::Broken { url: first.to_string(), reason })?;
         for _ in 0..=REDIRECTS_MAX {
-            let sent = self.client.get(url.clone()).header(ACCEPT, ACCEPTED).send().await;
+            let sent = client.get(url.clone()).header(ACCEPT, ACCEPTED).send().await;
             let response = sent.map_err(|error| broken(&first, &url, &error))?;
             let Some(next) = target(&response, &url) else {
                 return read(response, url, bytes_max).await;

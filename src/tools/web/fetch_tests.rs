@@ -31,7 +31,7 @@ fn fetcher(answers: &[&[IpAddr]]) -> (Fetcher, Arc<Names>) {
     let answers = answers.iter().map(|answer| answer.to_vec()).collect();
     let names = Arc::new(Names { answers, asked: AtomicUsize::new(0) });
     let guard = Guard::new(false, vec!["blocked.example".into()]).with(names.clone(), &[HERE]);
-    (Fetcher::new(&guard).unwrap(), names)
+    (Fetcher::new(&guard), names)
 }
 
 /// Serves the same bytes to everybody, then what `more` writes; its port, and how often it was asked.

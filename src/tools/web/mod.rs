@@ -64,7 +64,7 @@ pub fn tools(config: &WebConfig, vendors: &Vendors<'_>, guard: &Guard) -> Result
         // One that was chosen for both does both, where it can.
         None => chosen.filter(|vendor| vendor.pages.is_some()).map(|vendor| backend(vendor, vendors)),
     };
-    let fetcher = Fetcher::new(guard)?;
+    let fetcher = Fetcher::new(guard);
     let extract = extract::WebExtract {
         reader: reader.transpose(),
         fetcher,
