@@ -180,6 +180,12 @@ async fn what_the_gateway_asks_for_is_done() {
             all.push(said);
         }
         desk.message(&chat, all.last().unwrap()).await;
+        // What is fetched may come before the next connection stands, which the next order is for.
+        let stands = || {
+            let (identified, resumed) = double.greetings();
+            (identified + resumed == number + 2).then_some(())
+        };
+        eventually("the next connection", stands).await;
     }
     assert_eq!(desk.texts(&chat), all);
     running.stop().await;
