@@ -1,5 +1,5 @@
 //! HTTP and web sockets as adapters need them: addresses, a bounded body, a file, a socket, and what it
-//! means when one of them breaks. The client itself is made in `http`; nothing here knows of a platform.
+//! means when one of them breaks. Nothing here knows of a platform.
 
 use std::time::Duration;
 
@@ -11,9 +11,9 @@ use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_config};
 
 use super::Content;
-pub(super) use super::http::{Broken, broken};
+use crate::providers::http::{client_for, deepest};
 
-/// How long a web socket may take to stand.
+/// How long a connection may take to stand.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
 /// How long a file may take, either way.
 pub(super) const FILE_TIME_MAX: Duration = Duration::from_secs(180);
@@ -37,8 +37,32 @@ pub(super) enum Unread {
 /// # Errors
 /// What is wrong with the address.
 pub(super) fn client(base_url: &str) -> Result<(Client, Url), String> {
-    let client = super::http::client(base_url)?;
-    Ok((client, Url::parse(base_url).map_err(|error| error.to_string())?))
+    let url = Url::parse(base_url).map_err(|error| error.to_string())?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(format!("its scheme is `{}`", url.scheme()));
+    }
+    let client = client_for(base_url, CONNECT_MAX).map_err(|error| error.to_string())?;
+    Ok((client, url))
+}
+
+/// Why there is no answer; without the address, which may hold a secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Broken {
+    /// No connection stood: what was asked was certainly not done.
+    Unreachable(String),
+    /// It was asked and not answered: it may have been done.
+    Unanswered(String),
+}
+
+/// What an error of the client means.
+pub(super) fn broken(error: reqwest::Error) -> Broken {
+    let not_asked = error.is_connect() || error.is_builder();
+    let late = error.is_timeout();
+    let text = if late { "timed out".to_owned() } else { deepest(&error.without_url()) };
+    match not_asked {
+        true => Broken::Unreachable(text),
+        false => Broken::Unanswered(text),
+    }
 }
 
 /// `url` with these segments behind its path, each escaped as it needs.

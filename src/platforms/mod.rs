@@ -8,7 +8,6 @@
 pub mod contract;
 mod discord;
 mod email;
-mod http;
 mod inbound;
 pub mod ingress;
 mod link;

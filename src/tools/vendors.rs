@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::text;
 use crate::config::Secret;
+use crate::providers::http::deepest;
 
 /// Largest answer, in bytes; a picture fits.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
@@ -207,13 +208,4 @@ impl JsonBody for reqwest::RequestBuilder {
     fn json_body(self, body: &Value) -> Self {
         self.header("content-type", "application/json").body(body.to_string())
     }
-}
-
-/// What is at the bottom of an error; its top names the address, which may hold a login.
-pub(super) fn deepest(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
-    while let Some(next) = cause.source() {
-        cause = next;
-    }
-    cause.to_string()
 }

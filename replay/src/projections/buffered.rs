@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::Error;
-use super::store::{Changes, MemoryStore, Pair, Store};
+use super::store::{Changes, MemoryStore, Store};
 
 /// Rows that wait, at most.
 const ROWS_MAX: usize = 4_096;
@@ -112,11 +112,6 @@ pub fn lay_over(pairs: &mut BTreeMap<Vec<u8>, Vec<u8>>, changes: &Changes, prefi
     }
 }
 
-/// In the order of the keys.
-pub fn sorted(pairs: BTreeMap<Vec<u8>, Vec<u8>>) -> Vec<Pair> {
-    pairs.into_iter().collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -134,7 +129,7 @@ mod tests {
             buffered.take(change(key, value)).unwrap();
         }
         assert_eq!(store.scan(b"").unwrap().len(), 1);
-        assert_eq!(sorted(buffered.scan(b"").unwrap()), [(b"new".to_vec(), b"2".to_vec())]);
+        assert_eq!(buffered.scan(b"").unwrap(), BTreeMap::from([(b"new".to_vec(), b"2".to_vec())]));
         assert_eq!((buffered.get(b"old").unwrap(), buffered.get(b"brief").unwrap()), (None, None));
         buffered.write().unwrap();
         assert_eq!(store.scan(b"").unwrap(), [(b"new".to_vec(), b"2".to_vec())]);

@@ -8,7 +8,7 @@ use herm_schema::Recorded;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::buffered::{Buffered, lay_over, sorted};
+use super::buffered::{Buffered, lay_over};
 use super::store::{Changes, Pair, Shelf};
 use super::{Checkpoint, Error, Projection};
 use crate::log::Log;
@@ -103,7 +103,7 @@ impl<'a> Rows<'a> {
     pub fn scan(&self, prefix: &[u8]) -> Result<Vec<Pair>, Error> {
         let mut pairs = self.store.scan(prefix)?;
         lay_over(&mut pairs, &self.changes, prefix);
-        Ok(sorted(pairs))
+        Ok(pairs.into_iter().collect())
     }
 
     /// Rows that begin with `prefix`, in order of their keys.

@@ -47,7 +47,7 @@ fn without_login(text: &str) -> String {
 
 /// A client for `base_url`, and for nothing else.
 pub(crate) fn build(base_url: &str, connect: Duration) -> Result<reqwest::Client, Error> {
-    let client = |error: &dyn std::error::Error| Error::Client { reason: innermost(error) };
+    let client = |error: &dyn std::error::Error| Error::Client { reason: deepest(error) };
     // The first installation stays; a second one finds it and changes nothing.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let url = Url::parse(base_url).map_err(|error| client(&error))?;
@@ -67,9 +67,10 @@ pub(crate) fn build(base_url: &str, connect: Duration) -> Result<reqwest::Client
     builder.build().map_err(|error| client(&error))
 }
 
-/// The deepest cause, which is the one that tells something: that no certificates are installed, for one.
-fn innermost(error: &dyn std::error::Error) -> String {
-    error.source().map_or_else(|| error.to_string(), innermost)
+/// The deepest cause of an error: it is the one that tells something ("connection refused", that no certificates
+/// are installed), while those above it name the address, which may hold a secret.
+pub(crate) fn deepest(error: &dyn std::error::Error) -> String {
+    error.source().map_or_else(|| error.to_string(), deepest)
 }
 
 pub(in crate::providers) fn is_loopback(url: &Url) -> bool {

@@ -17,9 +17,9 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use tokio::time::Instant;
 
 use self::auth::Authorize;
-pub(crate) use self::client::build as client_for;
 pub(super) use self::client::is_loopback;
 use self::client::{base_url, build, failure_of};
+pub(crate) use self::client::{build as client_for, deepest};
 use self::deadline::Watch;
 use super::classify::{self, TransportFailure, redact};
 use super::dialects::{AnswerReader, Dialect, ListedModel};

@@ -12,7 +12,7 @@ use reqwest::{Response, StatusCode, Url};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::guard::{Guard, Refused};
-use crate::tools::vendors::deepest;
+use crate::providers::http::deepest;
 
 /// Redirections that are followed, at most.
 const REDIRECTS_MAX: usize = 5;
