@@ -320,7 +320,7 @@ fn the_server_objects_to_a_request_that_does_not_pair() {
     let address = server.base_url().replace("http://", "").replace("/v1", "");
     let mut socket = std::net::TcpStream::connect(address).unwrap();
     let head = format!("POST /v1/chat/completions HTTP/1.1\r\ncontent-length: {}\r\n\r\n", body.len());
-    std::io::Write::write_all(&mut socket, (head + &body).as_bytes()).unwrap();
+    std::io::Write::write_all(&mut socket, (head + body.as_str()).as_bytes()).unwrap();
     server.wait_for_requests(1);
     server.verify();
 }

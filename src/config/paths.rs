@@ -96,6 +96,11 @@ impl Home {
         self.root.join("spool")
     }
 
+    /// What the adapter of a platform keeps for itself, such as the keys of encrypted rooms.
+    pub fn platform_dir(&self, platform: &str) -> PathBuf {
+        self.root.join("platforms").join(platform)
+    }
+
     /// What was typed at the prompt of `herm chat`.
     pub fn history_file(&self) -> PathBuf {
         self.root.join("history")

@@ -72,7 +72,7 @@ fn item_body(pen: &dyn Pen, blocks: &[Block], nested: bool) -> String {
     match blocks {
         [Block::Text { heading: None, runs }, rest @ ..] if pen.item_is_bare() => {
             inline(pen, runs, Place { line_start: true, one_line: false })
-                + &joined(pen, rest, pen.item_gap(), nested)
+                + joined(pen, rest, pen.item_gap(), nested).as_str()
         }
         _ => joined(pen, blocks, pen.item_gap(), nested),
     }

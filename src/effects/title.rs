@@ -49,5 +49,5 @@ fn excerpt(state: &SessionState) -> String {
     let side = |name: &str, text: Option<&str>| {
         text.map(|text| format!("{name}: {}\n\n", cut(text.trim(), EXCERPT_CHARS_MAX))).unwrap_or_default()
     };
-    side("User", user) + &side("Assistant", answer)
+    side("User", user) + side("Assistant", answer).as_str()
 }

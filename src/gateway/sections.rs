@@ -51,6 +51,7 @@ pub fn is_on(loaded: &Loaded, row: &Row, section: &Section) -> bool {
 pub fn section(loaded: &Loaded, row: &Row) -> Section {
     let written = loaded.config.gateway.platforms.get(row.name);
     let mut section = Section::default();
+    section.keep_in(loaded.home.platform_dir(row.name));
     for field in row.fields {
         let value = loaded.environment.get(field.env).map(str::to_owned);
         let value = value.or_else(|| written.and_then(|written| written.get(field.name)).and_then(as_text));

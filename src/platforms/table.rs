@@ -1,5 +1,6 @@
 //! The row of platforms: a name, what its section of the configuration holds, how it is made.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::Platform;
@@ -10,6 +11,7 @@ use crate::config::Secret;
 #[derive(Clone, Debug, Default)]
 pub struct Section {
     values: std::collections::BTreeMap<String, Given>,
+    folder: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug)]
@@ -25,6 +27,16 @@ impl Section {
             false => Given::Text(value.to_owned()),
         };
         self.values.insert(field.name.to_owned(), given);
+    }
+
+    /// The adapter may keep what is its own here: what neither the log nor the platform can hold.
+    pub fn keep_in(&mut self, folder: PathBuf) {
+        self.folder = Some(folder);
+    }
+
+    /// Where the adapter may keep what is its own; it may not exist yet.
+    pub fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
     }
 
     /// A setting that is no secret; `None` if it is not set or empty.

@@ -178,7 +178,7 @@ impl Running {
         self.child.wait().unwrap();
         let mut rest = Vec::new();
         self.out.take().unwrap().read_to_end(&mut rest).unwrap();
-        std::mem::take(&mut self.read) + &String::from_utf8_lossy(&rest)
+        std::mem::take(&mut self.read) + String::from_utf8_lossy(&rest).as_ref()
     }
 
     /// Waits for its end.
@@ -196,7 +196,7 @@ impl Running {
             status.is_some()
         });
         let exit = status.unwrap().code().unwrap_or(-1);
-        let out = std::mem::take(&mut self.read) + &reader.join().unwrap();
+        let out = std::mem::take(&mut self.read) + reader.join().unwrap().as_str();
         Run { exit, out, err: self.err.take().unwrap().join().unwrap() }
     }
 }

@@ -10,5 +10,8 @@ mod email;
 mod matrix;
 mod real_email;
 mod real_matrix;
+#[cfg(feature = "matrix-encryption")]
+mod sealed_matrix;
 mod slack;
+mod synapse;
 mod telegram;

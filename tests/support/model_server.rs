@@ -361,7 +361,8 @@ async fn write_whole(
     content_type: &str,
     body: &[u8],
 ) -> io::Result<()> {
-    let head = head(status, headers, content_type) + &format!("content-length: {}\r\n\r\n", body.len());
+    let length = format!("content-length: {}\r\n\r\n", body.len());
+    let head = head(status, headers, content_type) + length.as_str();
     socket.write_all(head.as_bytes()).await?;
     socket.write_all(body).await
 }

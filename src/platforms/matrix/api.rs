@@ -34,6 +34,8 @@ pub(super) enum Failed {
     Unreachable(String),
     /// It was asked and not answered: it may have been done.
     Unanswered(String),
+    /// It was to be encrypted and could not be: it was not sent.
+    Unsealed { why: String, may_pass: bool },
 }
 
 impl Failed {
@@ -84,6 +86,14 @@ impl Api {
     /// # Errors
     /// [`Failed`].
     pub async fn call<T: DeserializeOwned>(&self, call: Call<'_>) -> Result<T, Failed> {
+        read(&self.bytes(call).await?)
+    }
+
+    /// The answer to a call as it came.
+    ///
+    /// # Errors
+    /// [`Failed`].
+    pub async fn bytes(&self, call: Call<'_>) -> Result<Vec<u8>, Failed> {
         let mut request = self.request(call.method, call.path, call.query).timeout(call.time_max);
         if let Some(body) = call.body {
             request = request.header(CONTENT_TYPE, "application/json").body(body.to_string());
@@ -102,7 +112,8 @@ impl Api {
         bytes: &[u8],
     ) -> Result<T, Failed> {
         let request = self.request(Method::POST, &["media", "v3", "upload"], &[("filename", name)]);
-        self.ask(request.header(CONTENT_TYPE, media_type).body(bytes.to_vec()).timeout(FILE_TIME_MAX)).await
+        let request = request.header(CONTENT_TYPE, media_type).body(bytes.to_vec()).timeout(FILE_TIME_MAX);
+        read(&self.ask(request).await?)
     }
 
     /// The bytes of a file of the media store. `server` and `media_id` are the parts of its `mxc:`
@@ -145,7 +156,7 @@ impl Api {
         self.client.request(method, url).bearer_auth(self.token.reveal())
     }
 
-    async fn ask<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, Failed> {
+    async fn ask(&self, request: RequestBuilder) -> Result<Vec<u8>, Failed> {
         let response = request.send().await.map_err(|error| self.broken(error))?;
         let code = response.status().as_u16();
         let header = response.headers().get(RETRY_AFTER).and_then(|seconds| seconds.to_str().ok());
@@ -156,8 +167,7 @@ impl Api {
             Err(Unfetched::TooLarge) => return Err(Failed::Unanswered("the answer is too long".to_owned())),
         };
         match code {
-            200..300 => serde_json::from_slice(&bytes)
-                .map_err(|_| Failed::Unanswered(format!("an answer {code} that cannot be read"))),
+            200..300 => Ok(bytes),
             _ => Err(self.refused(code, told, &bytes)),
         }
     }
@@ -194,4 +204,8 @@ impl Api {
     fn clean(&self, text: &str) -> String {
         text.replace(self.token.reveal(), &self.token.fingerprint())
     }
+}
+
+fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Failed> {
+    serde_json::from_slice(bytes).map_err(|_| Failed::Unanswered("an answer that cannot be read".to_owned()))
 }

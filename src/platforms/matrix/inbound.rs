@@ -28,6 +28,8 @@ pub(super) struct Came {
 pub(super) struct Wanted {
     /// The parts of its `mxc:` address, or why it has none that can be read.
     pub source: Result<(String, String), &'static str>,
+    /// How it is sealed: the `file` of its message.
+    pub sealed: Option<Value>,
     pub name: String,
     pub media_type: String,
     /// As its sender says.
@@ -187,15 +189,17 @@ fn wanted(event: &Event) -> Option<Wanted> {
         "m.sticker" => ("sticker.png", "image/png"),
         _ => return None,
     };
-    let source = match event.text(&["url"]).map(address) {
+    let sealed = event.content.get("file").filter(|file| file.is_object()).cloned();
+    let path: &[&str] = if sealed.is_some() { &["file", "url"] } else { &["url"] };
+    let source = match event.text(path).map(address) {
         Some(Some(source)) => Ok(source),
         Some(None) => Err("its address cannot be read"),
-        None if event.content.get("file").is_some() => Err("it is encrypted, which herm cannot read here"),
         None => Err("it has no address"),
     };
     let named = event.text(&["filename"]).or_else(|| event.text(&["body"])).filter(|name| !name.is_empty());
     Some(Wanted {
         source,
+        sealed,
         name: named.unwrap_or(name).to_owned(),
         media_type: event.text(&["info", "mimetype"]).unwrap_or(media_type).to_owned(),
         bytes: at(&event.content, &["info", "size"]).and_then(Value::as_u64),

@@ -1,6 +1,7 @@
 //! Fetching the file that comes with a message.
 
 use super::api::{Api, Failed, Unfetched};
+use super::encryption;
 use super::inbound::{Came, Wanted};
 use crate::platforms::{Content, Inbound, Media, What};
 
@@ -29,14 +30,22 @@ async fn content(api: &Api, file: &Wanted, bytes_max: u64) -> Content {
     let mut why = String::new();
     for _ in 0..TRIES {
         match api.fetch((server, id), bytes_max).await {
-            Ok(bytes) => return Content::Bytes(bytes),
+            Ok(bytes) => {
+                return match &file.sealed {
+                    None => Content::Bytes(bytes),
+                    Some(told) => encryption::open_file(&bytes, told)
+                        .map_or_else(|why| Content::Left(why.to_owned()), Content::Bytes),
+                };
+            }
             Err(Unfetched::TooLarge) => {
                 return Content::Left(format!("over the limit of {}", size(bytes_max)));
             }
             Err(Unfetched::Failed(Failed::Refused { error, .. })) => {
                 return Content::Left(format!("the homeserver does not give it: {error}"));
             }
-            Err(Unfetched::Failed(Failed::Unreachable(error) | Failed::Unanswered(error))) => why = error,
+            Err(Unfetched::Failed(
+                Failed::Unreachable(error) | Failed::Unanswered(error) | Failed::Unsealed { why: error, .. },
+            )) => why = error,
         }
     }
     Content::Left(format!("it could not be fetched: {why}"))

@@ -1,13 +1,16 @@
 //! Matrix, by the client-server API 1.11 of a homeserver: what it can do, what it is configured with, and
-//! the way through its rooms. Without encryption: an encrypted room is told so, once.
+//! the way through its rooms. Encrypted rooms need a build with the feature `matrix-encryption`; without
+//! it such a room is told so, once.
 //!
 //! `wire` is what goes over the wire, `inbound` and `mentions` read it, `memory` and `rooms` know what the
 //! events are about, `media` fetches files; `run` syncs, `visits` follows invitations; `outbound` and
-//! `acts` write, and `refusal` knows what a refusal means. Only `api` touches the network. Start reading
-//! at `run`.
+//! `acts` write, and `refusal` knows what a refusal means. Only `api` touches the network; `encryption`
+//! (in a build without it, `plain`) opens and seals. Start reading at `run`.
 
 mod acts;
 mod api;
+#[cfg_attr(not(feature = "matrix-encryption"), path = "plain.rs")]
+mod encryption;
 mod inbound;
 mod media;
 mod memory;
@@ -29,6 +32,7 @@ use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use self::api::{Api, Call, Failed};
+use self::encryption::Encryption;
 use self::memory::Memory;
 use self::mentions::Me;
 use self::rooms::Rooms;
@@ -59,7 +63,10 @@ const CAPABILITIES: Capabilities = Capabilities {
 
 pub(super) const ROW: Row = Row {
     name: inbound::NAME,
-    about: "Matrix: rooms and their threads on any homeserver; files, reactions; no encrypted rooms",
+    about: match cfg!(feature = "matrix-encryption") {
+        true => "Matrix: rooms and their threads on any homeserver, encrypted ones as well; files, reactions",
+        false => "Matrix: rooms and their threads on any homeserver; files, reactions; no encrypted rooms",
+    },
     fields: &[
         Field {
             name: "homeserver",
@@ -91,7 +98,8 @@ pub(super) const ROW: Row = Row {
    `MATRIX_HOMESERVER`. The address may differ from the end of the user name: the answer of
    https://SERVER/.well-known/matrix/client has it as `base_url`.
 4. Do not log this device out; logging out ends the token.
-5. Open a room WITHOUT encryption, invite herm and write: herm answers with a code to pair you. Many
+5. Open a room, invite herm and write: herm answers with a code to pair you. Encrypted rooms need a herm
+   that was built with `--features matrix-encryption`; without it open a room WITHOUT encryption. Many
    clients encrypt conversations of two unless told otherwise when the room is made.",
     make,
 };
@@ -100,6 +108,7 @@ pub(super) const ROW: Row = Row {
 struct Matrix {
     api: Api,
     auto_join: bool,
+    encryption: Encryption,
     me: OnceCell<Me>,
     rooms: Rooms,
     memory: Memory,
@@ -131,6 +140,7 @@ fn make(row: &Row, section: &Section) -> Result<Arc<dyn Platform>, Misconfigured
     Ok(Arc::new(Matrix {
         api,
         auto_join: section.text("auto_join") != Some("false"),
+        encryption: Encryption::new(section.folder().map(std::path::Path::to_owned)),
         me: OnceCell::new(),
         rooms: Rooms::default(),
         memory: Memory::default(),

@@ -5,12 +5,15 @@
 //! identifiers"). Synapse keeps them for a day. A token stays with one device, so a restart changes
 //! nothing.
 
+use std::sync::Arc;
+
 use herm_schema::events::{ChatRef, DeliveryFailure};
 use serde_json::{Value, json};
 
 use super::api::{Call, Failed};
-use super::wire::{Sent, Uploaded};
-use super::{FILE_BYTES_MAX, Matrix, refusal, rooms};
+use super::rooms::Room;
+use super::wire::{Sent, Uploaded, at};
+use super::{FILE_BYTES_MAX, Matrix, encryption, refusal, rooms};
 use crate::platforms::{Outgoing, Say, SendFailure, Written};
 
 /// Longest text of an edited message for clients that do not know edits, in characters; an event has
@@ -44,20 +47,36 @@ async fn text(matrix: &Matrix, outgoing: &Outgoing, written: &Written) -> Result
 
 /// Whether a message is still there. A homeserver takes edits of one that is not, and shows nothing.
 async fn stands(matrix: &Matrix, room_id: &str, event_id: &str) -> std::result::Result<bool, Failed> {
-    let event = rooms::event(&matrix.api, room_id, event_id).await?;
-    // Who takes a message back takes its content.
-    Ok(event.is_some_and(|event| event.text(&["msgtype"]).is_some()))
+    let event = rooms::raw_event(&matrix.api, room_id, event_id).await?;
+    // Who takes a message back takes its content, sealed or not.
+    let told = |key| event.as_ref().and_then(|event| at(event, &["content", key])).is_some();
+    Ok(told("msgtype") || told("ciphertext"))
 }
 
-/// Puts a message into a room; its id.
+/// Puts a message into a room, sealed where the room is encrypted; its id. A repeat is sealed anew, and
+/// recognised by its key all the same.
 pub(super) async fn put(
     matrix: &Matrix,
     room_id: &str,
     key: &str,
     content: Value,
 ) -> std::result::Result<String, Failed> {
-    let path = ["client", "v3", "rooms", room_id, "send", "m.room.message", key];
+    let room = room(matrix, room_id).await?;
+    let (kind, content) = matrix.encryption.sealed(&matrix.api, room_id, &room, content).await?;
+    let path = ["client", "v3", "rooms", room_id, "send", kind, key];
     matrix.api.call::<Sent>(Call::put(&path, content)).await.map(|sent| sent.event_id)
+}
+
+async fn room(matrix: &Matrix, room_id: &str) -> std::result::Result<Arc<Room>, Failed> {
+    matrix.rooms.get(&matrix.api, matrix.me().await?, room_id).await.map_err(not_sent)
+}
+
+/// Nothing was sent yet, so nothing may have arrived.
+fn not_sent(failed: Failed) -> Failed {
+    match failed {
+        Failed::Unanswered(why) => Failed::Unreachable(why),
+        other => other,
+    }
 }
 
 /// A new message.
@@ -124,9 +143,8 @@ async fn file(
         let message = format!("the file has {} bytes, over the limit of {FILE_BYTES_MAX}", bytes.len());
         return Err(SendFailure { class: DeliveryFailure::Refused, message, retry_after: None });
     }
-    // A repeat uploads once more: nothing refers to the first one, and nobody sees it.
-    let uploaded: Uploaded =
-        matrix.api.upload(name, media_type, bytes).await.map_err(refusal::before_sending)?;
+    let source = uploaded(matrix, &outgoing.target.chat, (name, media_type, bytes)).await;
+    let (field, source) = source.map_err(refusal::before_sending)?;
     let kind = match media_type.split_once('/').map(|(kind, _)| kind) {
         Some("image") => "m.image",
         Some("audio") => "m.audio",
@@ -134,9 +152,29 @@ async fn file(
         _ => "m.file",
     };
     let content = json!({
-        "msgtype": kind, "body": name, "filename": name, "url": uploaded.content_uri, "m.mentions": {},
+        "msgtype": kind, "body": name, "filename": name, field: source, "m.mentions": {},
         "info": {"mimetype": media_type, "size": bytes.len()},
     });
     let content = related(matrix, content, &outgoing.target, outgoing.reply_to.as_deref());
     put(matrix, &outgoing.target.chat, &outgoing.key, content).await.map_err(refusal::of_message)
+}
+
+/// Uploads a file, sealed where the room is encrypted: the field of its message that says where it is,
+/// and what that says. A repeat uploads once more: nothing refers to the first one, and nobody sees it.
+async fn uploaded(
+    matrix: &Matrix,
+    room_id: &str,
+    (name, media_type, bytes): (&str, &str, &[u8]),
+) -> std::result::Result<(&'static str, Value), Failed> {
+    let room = room(matrix, room_id).await?;
+    if !matrix.encryption.is_sealed(&matrix.api, room_id, &room).await? {
+        let uploaded: Uploaded = matrix.api.upload(name, media_type, bytes).await?;
+        return Ok(("url", json!(uploaded.content_uri)));
+    }
+    let (sealed, mut told) =
+        encryption::seal_file(bytes).map_err(|why| Failed::Unsealed { why, may_pass: false })?;
+    // Neither its name nor its kind is for the server.
+    let uploaded: Uploaded = matrix.api.upload("file", "application/octet-stream", &sealed).await?;
+    told.insert("url".to_owned(), json!(uploaded.content_uri));
+    Ok(("file", Value::Object(told)))
 }

@@ -38,6 +38,11 @@ pub(super) fn of_message(failed: Failed) -> SendFailure {
             message: format!("the homeserver did not answer: {why}"),
             retry_after: Some(RETRY_AFTER),
         },
+        Failed::Unsealed { why, may_pass } => SendFailure {
+            class: if may_pass { DeliveryFailure::Unreachable } else { DeliveryFailure::Refused },
+            message: format!("the room is encrypted, and {why}"),
+            retry_after: may_pass.then_some(RETRY_AFTER),
+        },
         Failed::Refused { code, errcode, error, retry_after } => {
             let (class, retry_after) = match (code, errcode.as_str()) {
                 (429, _) | (_, "M_LIMIT_EXCEEDED") => {
@@ -79,6 +84,9 @@ pub(super) fn of_account(failed: Failed) -> Stopped {
         },
         Failed::Unanswered(why) => {
             Stopped::Transient { message: format!("the homeserver did not answer: {why}"), retry_after: None }
+        }
+        Failed::Unsealed { why, .. } => {
+            Stopped::Transient { message: format!("the keys of encrypted rooms: {why}"), retry_after: None }
         }
         Failed::Refused { code, errcode, error, .. } if is_bad_account(code, &errcode) => Stopped::Terminal {
             message: format!("the homeserver does not take the token: {}", said(code, &errcode, &error)),

@@ -8,9 +8,9 @@ use herm_schema::events::ChatKind;
 use serde_json::Value;
 
 use super::api::{Api, Call, Failed};
-use super::inbound;
 use super::mentions::Me;
-use super::wire::{Event, JoinedMembers};
+use super::wire::{Event, JoinedMembers, Members};
+use super::{Matrix, inbound};
 
 /// Rooms that are remembered; when there are more, all are asked for anew.
 const ROOMS_MAX: usize = 1000;
@@ -22,6 +22,18 @@ pub(super) struct Room {
     pub title: Option<String>,
     /// Names of those who are in it, by id.
     pub names: BTreeMap<String, String>,
+    /// How it is encrypted, as its state says; `None` if it is not.
+    pub encryption: Option<Value>,
+    /// Those who are in it and those who are invited, where it is encrypted.
+    pub members: Vec<String>,
+}
+
+impl Room {
+    /// A room that herm is not in, of which nothing can be known.
+    fn unknown() -> Self {
+        let (names, members) = (BTreeMap::new(), Vec::new());
+        Self { kind: ChatKind::Group, title: None, names, encryption: None, members }
+    }
 }
 
 /// The rooms that something came from.
@@ -45,7 +57,7 @@ impl Rooms {
     /// Whether an event says that what is known of its room is old.
     pub fn is_change(event: &Value) -> bool {
         let kind = event.get("type").and_then(Value::as_str);
-        matches!(kind, Some("m.room.member" | "m.room.name" | "m.room.canonical_alias"))
+        matches!(kind, Some("m.room.member" | "m.room.name" | "m.room.canonical_alias" | "m.room.encryption"))
     }
 
     /// Marks of conversations, as `m.direct` of the account has them: `{"@user:server": ["!room"]}`.
@@ -91,7 +103,7 @@ impl Rooms {
             match api.call(Call::get(&["client", "v3", "rooms", room_id, "joined_members"])).await {
                 Ok(members) => members,
                 Err(failed) if failed.is_missing() || failed.has_code("M_FORBIDDEN") => {
-                    return Ok(Room { kind: ChatKind::Group, title: None, names: BTreeMap::new() });
+                    return Ok(Room::unknown());
                 }
                 Err(failed) => return Err(failed),
             };
@@ -99,39 +111,66 @@ impl Rooms {
         let mut title = None;
         for (kind, key) in [("m.room.name", "name"), ("m.room.canonical_alias", "alias")] {
             if title.is_none() {
-                title = state(api, room_id, kind, key).await?;
+                let content = state(api, room_id, kind).await?;
+                let text = content.as_ref().and_then(|content| content.get(key)?.as_str());
+                title = text.filter(|text| !text.is_empty()).map(str::to_owned);
             }
         }
+        let encryption = state(api, room_id, "m.room.encryption").await?;
+        let present = match encryption {
+            Some(_) => present(api, room_id).await?,
+            None => Vec::new(),
+        };
         let names = members.joined.into_iter().filter_map(|(id, member)| Some((id, member.display_name?)));
         let names: BTreeMap<String, String> = names.collect();
         if title.is_none() && kind == ChatKind::Direct {
             title = names.iter().find(|(id, _)| **id != me.id).map(|(_, name)| name.clone());
         }
-        Ok(Room { kind, title, names })
+        Ok(Room { kind, title, names, encryption, members: present })
     }
 }
 
-/// A text of the state of a room; `None` if it is not set.
-async fn state(api: &Api, room_id: &str, kind: &str, key: &str) -> Result<Option<String>, Failed> {
+/// The content of an event of a room's state; `None` if it is not set.
+async fn state(api: &Api, room_id: &str, kind: &str) -> Result<Option<Value>, Failed> {
     match api.call::<Value>(Call::get(&["client", "v3", "rooms", room_id, "state", kind])).await {
-        Ok(content) => {
-            let text = content.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
-            Ok(text.map(str::to_owned))
-        }
+        Ok(content) => Ok(Some(content)),
         Err(failed) if failed.is_missing() || failed.has_code("M_FORBIDDEN") => Ok(None),
         Err(failed) => Err(failed),
     }
 }
 
-/// An event by its id; `None` if herm may not see it, or it is not there.
+/// Those who may read what is said in a room from now on: whoever is in it, or is invited.
+async fn present(api: &Api, room_id: &str) -> Result<Vec<String>, Failed> {
+    let path = ["client", "v3", "rooms", room_id, "members"];
+    let call = Call { query: &[("not_membership", "leave")], ..Call::get(&path) };
+    let members: Members = api.call(call).await?;
+    let events = members.chunk.into_iter().filter_map(|event| serde_json::from_value::<Event>(event).ok());
+    let present = events.filter(|event| matches!(event.text(&["membership"]), Some("join" | "invite")));
+    Ok(present.filter_map(|event| event.state_key).collect())
+}
+
+/// An event by its id, as the server has it; `None` if herm may not see it, or it is not there.
 ///
 /// # Errors
 /// Why it cannot be asked.
-pub(super) async fn event(api: &Api, room_id: &str, event_id: &str) -> Result<Option<Event>, Failed> {
+pub(super) async fn raw_event(api: &Api, room_id: &str, event_id: &str) -> Result<Option<Value>, Failed> {
     match api.call::<Value>(Call::get(&["client", "v3", "rooms", room_id, "event", event_id])).await {
-        Ok(event) => Ok(serde_json::from_value(event).ok()),
+        Ok(event) => Ok(Some(event)),
         // Ids are what people's clients say, so they may be no ids at all.
         Err(Failed::Refused { code: 400 | 403 | 404, .. }) => Ok(None),
         Err(failed) => Err(failed),
     }
+}
+
+/// The same as it reads, opened where it is sealed.
+///
+/// # Errors
+/// Why it cannot be asked.
+pub(super) async fn event(
+    Matrix { api, encryption, .. }: &Matrix,
+    room_id: &str,
+    event_id: &str,
+) -> Result<Option<Event>, Failed> {
+    let Some(event) = raw_event(api, room_id, event_id).await? else { return Ok(None) };
+    Ok(serde_json::from_value(encryption.opened(api, room_id, event).await?).ok())
 }

@@ -60,10 +60,12 @@ async fn read(matrix: &Matrix, inlet: &dyn Inlet) -> Result<(), Stopped> {
             Err(failed) => return Err(refusal::of_account(failed)),
         };
         let rooms = &news.rooms;
-        let is_news =
-            since.is_none() || !(rooms.join.is_empty() && rooms.invite.is_empty() && rooms.leave.is_empty());
+        let is_news = since.is_none()
+            || !(rooms.join.is_empty() && rooms.invite.is_empty() && rooms.leave.is_empty())
+            || !news.to_device.events.is_empty();
         let next = news.next_batch.clone();
         Batch { matrix, inlet, me, since: since.as_deref() }.take(news).await?;
+        tell_unread(matrix).await?;
         // Where nothing was new the last cursor is as good, and every one is written to the disk.
         if is_news {
             let cursor = format!("{} {next}", me.id);
@@ -87,11 +89,28 @@ fn since_of(cursor: &str, me: &Me) -> Option<String> {
 }
 
 async fn sync(matrix: &Matrix, since: Option<&str>) -> Result<Sync, Failed> {
-    let timeout = POLL.as_millis().to_string();
+    // Who waits for a word about an unreadable message does not wait for the end of a poll.
+    let poll = matrix.encryption.next_due().map_or(POLL, |due| due.min(POLL));
+    let timeout = poll.as_millis().to_string();
     let mut query = vec![("filter", FILTER), ("timeout", timeout.as_str())];
     query.extend(since.map(|since| ("since", since)));
     let path = ["client", "v3", "sync"];
     matrix.api.call(Call { query: &query, time_max: POLL + POLL_GRACE, ..Call::get(&path) }).await
+}
+
+/// Tells the rooms where something could not be read for too long.
+async fn tell_unread(matrix: &Matrix) -> Result<(), Stopped> {
+    for unread in matrix.encryption.due() {
+        if let Err(failed) = visits::tell_unread(matrix, &unread).await {
+            tracing::warn!(
+                room_id = unread.room_id,
+                ?failed,
+                "it cannot be said that a message is unreadable"
+            );
+        }
+        matrix.encryption.told(&matrix.api, &unread.room_id).await.map_err(refusal::of_account)?;
+    }
+    Ok(())
 }
 
 /// What one sync brought, on its way in.
@@ -105,6 +124,11 @@ struct Batch<'a> {
 
 impl Batch<'_> {
     async fn take(&self, news: Sync) -> Result<(), Stopped> {
+        // Keys come before what they open.
+        let opened = self.matrix.encryption.take(&self.matrix.api, &news).await;
+        for (room_id, event) in opened.map_err(refusal::of_account)? {
+            self.take_late(&room_id, event).await?;
+        }
         for event in &news.account_data.events {
             if event.get("type").and_then(Value::as_str) == Some("m.direct") {
                 self.matrix.rooms.mark_direct(event.get("content").unwrap_or(&Value::Null));
@@ -127,8 +151,7 @@ impl Batch<'_> {
     }
 
     async fn take_room(&self, room_id: &str, news: RoomNews) -> Result<(), Stopped> {
-        let events = self.whole(room_id, news).await.map_err(refusal::of_account)?;
-        let events: Vec<Event> = events.into_iter().filter_map(decoded).collect();
+        let events = self.readable(room_id, news).await.map_err(refusal::of_account)?;
         let before_herm = before_herm(&events, self.me);
         for (index, event) in events.iter().enumerate() {
             // A first sync has what was said before herm was ever started, a room that herm has just
@@ -140,11 +163,37 @@ impl Batch<'_> {
         Ok(())
     }
 
+    /// All events since the last sync, as they read.
+    async fn readable(&self, room_id: &str, news: RoomNews) -> Result<Vec<Event>, Failed> {
+        let Matrix { api, encryption, .. } = self.matrix;
+        let mut events = Vec::new();
+        for event in self.whole(room_id, news).await? {
+            events.extend(decoded(encryption.opened(api, room_id, event).await?));
+        }
+        Ok(events)
+    }
+
+    /// A message whose key came after it.
+    async fn take_late(&self, room_id: &str, event: Value) -> Result<(), Stopped> {
+        let Some(event) = decoded(event) else { return Ok(()) };
+        self.take_event(room_id, &event, false).await?;
+        let settled = self.matrix.encryption.settled(&self.matrix.api, &event.event_id).await;
+        settled.map_err(refusal::of_account)
+    }
+
+    async fn take_sealed(&self, room_id: &str, event: &Event) -> Result<(), Failed> {
+        let Matrix { api, encryption, .. } = self.matrix;
+        match encryption.obstacle(api).await? {
+            Some(_) => visits::tell_encrypted(self.matrix, self.me, room_id).await,
+            None => encryption.missed(api, room_id, &event.event_id).await?,
+        }
+        Ok(())
+    }
+
     async fn take_event(&self, room_id: &str, event: &Event, is_old: bool) -> Result<(), Stopped> {
         let (matrix, me) = (self.matrix, self.me);
         if event.kind == "m.room.encrypted" && event.sender != me.id && !is_old {
-            visits::tell_encrypted(matrix, me, room_id).await;
-            return Ok(());
+            return self.take_sealed(room_id, event).await.map_err(refusal::of_account);
         }
         if !inbound::is_wanted(event, me) {
             return Ok(());
@@ -245,7 +294,7 @@ async fn known(
     if let Some(known) = matrix.memory.get(event_id) {
         return Ok(Some(known));
     }
-    let found = rooms::event(&matrix.api, room_id, event_id).await?;
+    let found = rooms::event(matrix, room_id, event_id).await?;
     Ok(found.map(|event| matrix.memory.keep(event_id, Known::of(&event, None))))
 }
 

@@ -8,13 +8,14 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use herm_schema::events::ChatRef;
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::api::{Call, Failed};
 use super::mentions::Me;
-use super::{Matrix, refusal};
-use crate::platforms::Stopped;
+use super::{Matrix, inbound, outbound, refusal};
+use crate::platforms::{Stopped, Written};
 
 /// How long a join may take: the room may be on a slow server of others.
 const JOIN_MAX: Duration = Duration::from_secs(60);
@@ -26,6 +27,13 @@ const ROOMS_MAX: usize = 1000;
 const TOLD: &str = "herm.encrypted_room_told";
 const NOTICE: &str = "This room is encrypted, and herm cannot read encrypted messages. \
                       Please write to herm in a room without encryption.";
+
+/// A message that cannot be opened, and why.
+pub(super) struct Unread {
+    pub room_id: String,
+    pub event_id: String,
+    pub why: String,
+}
 
 /// What was done about rooms.
 #[derive(Default)]
@@ -51,6 +59,7 @@ pub(super) async fn invited(matrix: &Matrix, room_id: &str) -> Result<(), Stoppe
     };
     let may_pass = match &failed {
         Failed::Unreachable(_) | Failed::Unanswered(_) => true,
+        Failed::Unsealed { may_pass, .. } => *may_pass,
         Failed::Refused { code, .. } => matches!(code, 401 | 429 | 500..),
     };
     if tries.len() > ROOMS_MAX {
@@ -98,4 +107,16 @@ async fn tell(matrix: &Matrix, me: &Me, room_id: &str) -> Result<(), Failed> {
     matrix.api.call::<Value>(Call::put(&path, content)).await?;
     matrix.api.call::<Value>(Call::put(&mark, json!({"told": true}))).await?;
     Ok(())
+}
+
+/// Says in a room that a message cannot be read; as an answer to it, and encrypted as all there.
+pub(super) async fn tell_unread(matrix: &Matrix, unread: &Unread) -> Result<(), Failed> {
+    let Unread { room_id, event_id, why } = unread;
+    let text = format!(
+        "I cannot read this message: {why}. I take it as soon as I can; if this stays so, please send it again."
+    );
+    let chat = ChatRef { platform: inbound::NAME.to_owned(), chat: room_id.clone(), thread: None };
+    let content = outbound::message(matrix, &chat, &Written::plain(text), Some(event_id));
+    let key = format!("unread-{}", blake3::hash(event_id.as_bytes()).to_hex());
+    outbound::put(matrix, room_id, &key, content).await.map(|_| ())
 }

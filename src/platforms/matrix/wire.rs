@@ -17,6 +17,19 @@ pub(super) struct Sync {
     pub rooms: Rooms,
     #[serde(default)]
     pub account_data: Events,
+    /// What devices say to this one, such as the keys of rooms.
+    #[serde(default)]
+    pub to_device: Events,
+    /// Whose devices have changed.
+    #[cfg(feature = "matrix-encryption")]
+    #[serde(default)]
+    pub device_lists: Value,
+    /// Keys of this device that others can still begin to talk with.
+    #[cfg(feature = "matrix-encryption")]
+    #[serde(default)]
+    pub device_one_time_keys_count: Value,
+    #[cfg(feature = "matrix-encryption")]
+    pub device_unused_fallback_key_types: Option<Value>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -147,6 +160,16 @@ pub(super) struct Problem {
 #[derive(Debug, Deserialize)]
 pub(super) struct WhoAmI {
     pub user_id: String,
+    /// The device of the token, if it is of one.
+    #[cfg(feature = "matrix-encryption")]
+    pub device_id: Option<String>,
+}
+
+/// What `GET /_matrix/client/v3/rooms/{roomId}/members` answers.
+#[derive(Debug, Deserialize)]
+pub(super) struct Members {
+    #[serde(default)]
+    pub chunk: Vec<Value>,
 }
 
 /// What sending and redacting answer.

@@ -57,7 +57,7 @@ impl Marks {
     }
 
     pub fn cursor(&self) -> String {
-        self.0.iter().fold(format!("{VERSION}\n"), |text, mark| text + &mark.line())
+        self.0.iter().fold(format!("{VERSION}\n"), |text, mark| text + mark.line().as_str())
     }
 
     /// This message was taken.

@@ -60,7 +60,7 @@ fn token_server(answer: impl Fn(&str) -> (u16, String) + Send + 'static) -> (Str
             let (status, body) = answer(text.split_once("\r\n\r\n").unwrap().1);
             let head =
                 format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
-            stream.write_all((head + &body).as_bytes()).unwrap();
+            stream.write_all((head + body.as_str()).as_bytes()).unwrap();
         }
     });
     (url, count)

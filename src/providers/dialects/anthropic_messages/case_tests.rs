@@ -149,11 +149,11 @@ fn stream_index0_o() {
     let mut bytes = String::new();
     for (id, path) in [("c1", "a"), ("c2", "b"), ("c3", "c")] {
         let block = json!({"type": "tool_use", "id": id, "name": "write_file", "input": {}});
-        bytes += &data(json!({"type": "content_block_start", "index": 0, "content_block": block}));
+        bytes.push_str(&data(json!({"type": "content_block_start", "index": 0, "content_block": block})));
         let delta = json!({"type": "input_json_delta", "partial_json": format!("{{\"path\":\"{path}\"}}")});
-        bytes += &data(json!({"type": "content_block_delta", "index": 0, "delta": delta}));
+        bytes.push_str(&data(json!({"type": "content_block_delta", "index": 0, "delta": delta})));
     }
-    bytes += &data(json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}}));
+    bytes.push_str(&data(json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}})));
     let calls = read(&bytes).unwrap().message.calls;
     let found: Vec<_> = calls.iter().map(|call| (call.id.as_str(), call.arguments.0.as_str())).collect();
     assert_eq!(found, [("c1", "{\"path\":\"a\"}"), ("c2", "{\"path\":\"b\"}"), ("c3", "{\"path\":\"c\"}")]);

@@ -309,7 +309,7 @@ fn what_is_shown_is_kept_in_the_order_in_which_it_was_shown() {
         format!("data: {}\n\n", json!({"type": "content_block_delta", "index": index, "delta": delta}))
     };
     let end = json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}});
-    let bytes = delta(1, "a") + &delta(2, "b") + &delta(1, "c") + &format!("data: {end}\n\n");
+    let bytes = [delta(1, "a"), delta(2, "b"), delta(1, "c"), format!("data: {end}\n\n")].concat();
     assert_eq!(read(&bytes).unwrap().message.text, "abc");
     // And white space in front was kept or not, by where the bytes were cut.
     assert_eq!(read("\u{c}[]").unwrap_err().class, read("[]").unwrap_err().class);
@@ -380,6 +380,6 @@ proptest::proptest! {
         let _ = read_in(text.as_bytes(), size);
         let _ = read_in(format!("data: {text}\n\n").as_bytes(), size);
         let cut: String = CALLS.chars().take(text.len() * 10).collect();
-        let _ = read_in((cut + &text).as_bytes(), size);
+        let _ = read_in((cut + text.as_str()).as_bytes(), size);
     }
 }

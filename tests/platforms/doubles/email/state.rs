@@ -97,22 +97,22 @@ impl State {
             raw += "Auto-Submitted: auto-generated\r\n";
         }
         if let Some(to) = &said.reply_to {
-            raw += &format!("In-Reply-To: <{to}>\r\n");
+            raw.push_str(&format!("In-Reply-To: <{to}>\r\n"));
         }
         let history = "\r\n\r\nOn Mon, 1 Dec 2025, somebody wrote:\r\n> what was said before\r\n";
         let text = "Content-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: 8bit\r\n\r\n";
         match &said.file {
-            None => raw += &format!("{text}{}{history}", said.text),
+            None => raw.push_str(&format!("{text}{}{history}", said.text)),
             Some((name, media_type, bytes)) => {
                 let lines: Vec<String> = bytes.iter().map(|byte| format!("={byte:02X}")).collect();
                 let lines: Vec<String> = lines.chunks(20).map(<[String]>::concat).collect();
-                raw += &format!(
+                raw.push_str(&format!(
                     "Content-Type: multipart/mixed; boundary=edge\r\n\r\n--edge\r\n{text}{}{history}\r\n--edge\r\n\
                      Content-Type: {media_type}\r\nContent-Disposition: attachment; filename=\"{name}\"\r\n\
                      Content-Transfer-Encoding: quoted-printable\r\n\r\n{}\r\n--edge--\r\n",
                     said.text,
                     lines.join("=\r\n"),
-                );
+                ));
             }
         }
         self.deliver(raw.into_bytes());
