@@ -18,6 +18,7 @@ use super::feed::Tells;
 use super::hooks::{Hook, Hooks};
 use super::hub::{self, Health, Hub, Parts, Wish};
 use super::metrics::Metrics;
+use super::pages::Pages;
 use super::previews::Previews;
 use super::profile::Profile;
 use super::sections::{self, Found};
@@ -58,6 +59,7 @@ pub async fn run(start: &Start) -> Result<Ended, Failure> {
     let Running { hub, stop, mut tasks } = begin(start, wishes).await?;
     let mut signals = Signals::listen()?;
     let mut watch = tokio::time::interval(WATCH_EVERY);
+    let mut pages = Pages::default();
     let reason = loop {
         tokio::select! {
             biased;
@@ -75,6 +77,7 @@ pub async fn run(start: &Start) -> Result<Ended, Failure> {
                 if look(&hub) {
                     break DrainReason::Memory;
                 }
+                pages.look(hub.profiles.values().map(|profile| profile.engine.log.tail().last.0));
             }
         }
     };

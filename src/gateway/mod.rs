@@ -18,6 +18,7 @@ pub mod late;
 mod media;
 pub mod metrics;
 mod news;
+mod pages;
 pub mod past;
 pub mod pipeline;
 pub mod previews;
