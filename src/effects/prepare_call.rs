@@ -16,6 +16,9 @@ use crate::hooks::{self, Caller, Word};
 use crate::runtime::grants::{Asked, Use};
 use crate::tools::arguments;
 
+/// What stands in an event of a command line that is too large to be checked, in characters.
+const BEGINNING_CHARS_MAX: usize = 200;
+
 /// What of the state the look needs.
 pub(super) struct Sight {
     call: CallRef,
@@ -94,9 +97,9 @@ pub(super) async fn look(sight: &Sight, run: &Run) -> Result<Prepared, herm_repl
     let scene = sight.policy.as_ref().map_or(Scene::Terminal, |policy| policy.scene);
     let question = match (ports.judge)(&meant.name, &meant.arguments, &cwd, scene) {
         Verdict::Allow => return Ok(allowed),
-        // Its text is far too long for an event, and where it was kept is for the model.
-        Verdict::Block { rule: TOO_LARGE, shown } => return invalid(&shown),
         Verdict::Block { rule, shown } => {
+            // The whole of it is in the script that was kept, and in the message that asked for it.
+            let subject = if rule == TOO_LARGE { beginning(&subject) } else { subject };
             let (rule, shown) = (rule.to_owned(), (ports.redact)(&shown));
             return Ok(Prepared::Block { rule, subject, shown });
         }
@@ -160,4 +163,12 @@ async fn granted(sight: &Sight, run: &Run, question: &Question) -> Result<bool, 
 fn subject(value: &Value) -> String {
     let command = value.get("command").and_then(|command| command.as_str());
     command.map_or_else(|| canonical::to_string(value), str::to_owned)
+}
+
+/// The beginning of a long text, marked where it was cut.
+fn beginning(text: &str) -> String {
+    match text.char_indices().nth(BEGINNING_CHARS_MAX) {
+        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
+        None => text.to_owned(),
+    }
 }

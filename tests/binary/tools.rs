@@ -55,6 +55,35 @@ fn a_program_with_a_catastrophe_in_it_is_not_begun() {
 }
 
 #[test]
+fn a_command_line_too_large_to_be_checked_is_blocked_by_its_rule_and_kept_as_a_script() {
+    let line = format!("echo {} > made", "x".repeat(5_000));
+    let (stage, server) = (
+        Stage::new(),
+        ModelServer::start([Reply::call("terminal", &json!({"command": line})), Reply::text("No.")]),
+    );
+    let run = stage.ask(&server.base_url(), &["--yolo", "-q", "hi"]);
+    assert_eq!(run.exit, 0, "{run:?}");
+    let blocked = |event: &Event| match event {
+        Event::CommandBlocked(event) => event.rule == "too-large" && event.subject.chars().count() == 201,
+        _ => false,
+    };
+    let skipped =
+        |event: &Event| matches!(event, Event::ToolCallSkipped(event) if event.reason == SkipReason::Blocked);
+    assert_eq!((count(&stage, blocked), count(&stage, skipped)), (1, 1));
+    let told = shown(&server.requests()[1])["error"].as_str().unwrap().to_owned();
+    let script = told.split('`').find(|word| word.ends_with(".sh") && word.starts_with('/')).unwrap();
+    assert!(told.contains("5012 characters") && told.contains(&format!("`bash {script}`")), "{told}");
+    assert!(!stage.path("made").exists());
+    let server = ModelServer::start([
+        Reply::call("terminal", &json!({"command": format!("bash {script}")})),
+        Reply::text("Done."),
+    ]);
+    let run = stage.ask(&server.base_url(), &["--yolo", "--continue", "-q", "go on"]);
+    assert_eq!(run.exit, 0, "{run:?}");
+    assert_eq!(stage.file("made").len(), 5_001, "the hint works as it stands");
+}
+
+#[test]
 fn a_process_outlives_herm_and_is_found_again() {
     let stage = Stage::new();
     let command = "echo up; read -r word; echo \"$word\" > word; exit 3";
