@@ -97,7 +97,8 @@ fn as_json(at: StreamPos, lasting: &Lasting, now: Micros) -> serde_json::Value {
     })
 }
 
-fn name(at: StreamPos) -> String {
+/// How a lasting yes is called.
+pub fn name(at: StreamPos) -> String {
     format!("g{}", at.0)
 }
 

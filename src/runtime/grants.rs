@@ -77,6 +77,11 @@ impl Fold {
         self.grants.iter().map(|(at, lasting)| (*at, lasting))
     }
 
+    /// The yes that covers a call at this time, if there is one: the oldest that holds.
+    pub fn covering(&self, asked: Asked<'_>, now: Micros) -> Option<(StreamPos, &Lasting)> {
+        self.all().find(|(_, lasting)| lasting.holds(now) && lasting.covers(asked))
+    }
+
     fn catch_up(&mut self, log: &dyn Log, profile: StreamId) -> Result<(), Error> {
         let from = if self.read_to == StreamPos(0) { self.read_to } else { self.read_to.next() };
         for recorded in log.read_stream(profile, from) {
@@ -129,8 +134,7 @@ impl Grants {
     pub async fn take(&self, asked: Asked<'_>, used: Use) -> Result<bool, Error> {
         let mut fold = self.fold.lock().await;
         fold.catch_up(&*self.log, self.profile)?;
-        let found = fold.all().find(|(_, lasting)| lasting.holds(used.at) && lasting.covers(asked));
-        let Some((grant, lasting)) = found else {
+        let Some((grant, lasting)) = fold.covering(asked, used.at) else {
             return Ok(false);
         };
         let durability = match lasting.granted.uses_max {

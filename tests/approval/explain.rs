@@ -1,8 +1,15 @@
 //! `herm explain command`, the real binary in a home that is not there.
 
 use std::io::Write;
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
 
+use herm::runtime::grants::Grants;
+use herm_replay::log::segments::Options;
+use herm_replay::log::{Log, SegmentLog};
+use herm_schema::events::ApprovalGranted;
+use herm_schema::{Micros, StreamId, StreamKind};
 use serde_json::Value;
 
 struct Place {
@@ -83,6 +90,51 @@ fn the_scene_and_the_settings_decide_what_happens() {
     assert_eq!((&denied["verdict"], &denied["step"]), (&"block".into(), &"deny-rule".into()));
     let floor = place.json(&["--config", "off.yaml", "--", "reboot"], "");
     assert_eq!(floor["verdict"], "block");
+}
+
+/// Records a lasting yes in the home, as an answer to a question does.
+fn grant(home: &Path, pattern: &str, target: Option<&str>) {
+    let log: Arc<dyn Log> = Arc::new(SegmentLog::open(Options::new(home.join("log"))).unwrap());
+    let grants = Grants::new(log, StreamId::named(StreamKind::Profile, "default"));
+    let granted = ApprovalGranted {
+        tool: "terminal".into(),
+        pattern: pattern.into(),
+        target: target.map(str::to_owned),
+        until: None,
+        uses_max: None,
+        origin: None,
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(grants.grant(granted, Micros(1))).unwrap();
+}
+
+#[test]
+fn what_is_allowed_for_good_runs_and_the_yes_is_named() {
+    let place = Place::new();
+    let home = place.folder.path().join("no/home");
+    std::fs::create_dir_all(&home).unwrap();
+    std::fs::write(home.join("config.yaml"), "command_allowlist: ['git reset --hard']\n").unwrap();
+    let push = ["--scene", "cron", "--", "git push -f origin main"];
+    assert_eq!(place.json(&push, "")["outcome"], "denied");
+    grant(&home, "git push --force", Some("origin main"));
+    let told = place.json(&push, "");
+    assert_eq!(
+        (&told["verdict"], &told["step"], &told["outcome"]),
+        (&"allow".into(), &"grant".into(), &"runs".into())
+    );
+    let named = told["grant"].as_str().unwrap();
+    assert!(
+        told["reason"]
+            .as_str()
+            .unwrap()
+            .contains(&format!("{named}  terminal: git push --force on origin main"))
+    );
+    let text = String::from_utf8(place.run(&push, "").stdout).unwrap();
+    assert!(text.starts_with("It runs.") && text.contains(named) && text.contains("step: grant"), "{text}");
+    let other = place.json(&["--", "git push -f origin next"], "");
+    assert_eq!((&other["verdict"], &other["grant"]), (&"ask".into(), &Value::Null));
+    assert_eq!(place.json(&["--", "git reset --hard"], "")["step"], "allow-list");
+    assert_eq!(place.json(&["--", "reboot"], "")["verdict"], "block");
 }
 
 #[test]

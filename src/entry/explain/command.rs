@@ -5,13 +5,18 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
-use crate::approval::{self, Asked, Files, Judgement, Rules, Scene, Verdict};
+use crate::approval::{self, Asked, Files, Judgement, Mode, Outcome, Rules, Scene, Step, Verdict};
 use crate::config::{Config, Loaded, RawConfig, Settings};
-use crate::entry::{Exit, Failure, Out, Start, engine};
+use crate::effects::profile_stream;
+use crate::entry::{Exit, Failure, Out, Start, approvals, engine, store};
+use crate::runtime::grants::{self, Fold};
+use crate::runtime::{Clock, SystemClock};
+use crate::tools::terminal::Terminal;
 
 /// Say what would happen to a command line, and why: whether it runs, is asked about, or is blocked.
 ///
-/// Without CMD it is read from stdin. Nothing is run, and nothing is written.
+/// Without CMD it is read from stdin. Lasting yeses count, those of a running session do not. Nothing is
+/// run, and nothing is written.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -78,12 +83,41 @@ pub fn run(arguments: &CommandLine, stdin: &[u8], start: &Start, out: &mut Out) 
     let asked =
         Asked { command: &command, cwd: &cwd, home: person.as_deref(), agent_home: Some(loaded.home.root()) };
     let rules = engine::judging_rules(&loaded);
-    let judgement = approval::judge(&asked, &rules, arguments.scene.scene(), &Files);
+    let mut judgement = approval::judge(&asked, &rules, arguments.scene.scene(), &Files);
+    let granted = granted(&judgement, &loaded)?;
+    if granted.is_some() {
+        (judgement.verdict, judgement.step, judgement.outcome) = (Verdict::Allow, Step::Grant, Outcome::Runs);
+    }
+    let granted = granted.as_ref();
     match arguments.json {
-        true => out.json(&explained(&judgement))?,
-        false => out.line(told(&judgement, &rules).trim_end())?,
+        true => out.json(&explained(&judgement, granted))?,
+        false => out.line(told(&judgement, granted, &rules).trim_end())?,
     }
     Ok(())
+}
+
+/// A lasting yes, as `herm approvals list` shows it.
+struct Granted {
+    name: String,
+    words: String,
+}
+
+/// The lasting yes that answers before anybody is asked. The judgement itself knows of none: they are
+/// looked at after it, when a call runs as well.
+fn granted(judgement: &Judgement, loaded: &Loaded) -> Result<Option<Granted>, Failure> {
+    let Verdict::Ask { pattern, target, .. } = &judgement.verdict else { return Ok(None) };
+    if judgement.outcome == Outcome::Runs {
+        return Ok(None);
+    }
+    let pattern = loaded.redactor.redact(pattern);
+    let target = target.as_ref().map(|target| loaded.redactor.redact(target));
+    let asked = grants::Asked { tool: Terminal::NAME, pattern: &pattern, target: target.as_deref() };
+    let (log, now) = (store::log(&loaded.home)?, SystemClock.now());
+    let fold = Fold::of(&*log, profile_stream(loaded.home.profile_name()))?;
+    Ok(fold.covering(asked, now).map(|(at, lasting)| Granted {
+        name: approvals::name(at),
+        words: approvals::in_words(at, lasting, now),
+    }))
 }
 
 /// One newline at the end is the pipe's.
@@ -111,7 +145,7 @@ fn loaded(arguments: &CommandLine, start: &Start) -> Result<Loaded, Failure> {
     Ok(Loaded { home: start.home.clone(), environment, settings, config, redactor })
 }
 
-fn explained(judgement: &Judgement) -> Value {
+fn explained(judgement: &Judgement, granted: Option<&Granted>) -> Value {
     let (rule, reason, pattern, target) = match &judgement.verdict {
         Verdict::Allow => (judgement.dangers.first().map(|danger| danger.rule), None, None, None),
         Verdict::Ask { reason, rule, pattern, target } => {
@@ -129,7 +163,8 @@ fn explained(judgement: &Judgement) -> Value {
         "rule": rule,
         "step": judgement.step.name(),
         "outcome": judgement.outcome.name(),
-        "reason": reason.cloned().unwrap_or_else(|| why_allowed(judgement)),
+        "grant": granted.map(|granted| &granted.name),
+        "reason": reason.cloned().unwrap_or_else(|| why_allowed(judgement, granted)),
         "pattern": pattern,
         "target": target,
         "dangers": dangers,
@@ -145,21 +180,23 @@ fn verdict(judgement: &Judgement) -> &'static str {
     }
 }
 
-fn why_allowed(judgement: &Judgement) -> String {
-    use crate::approval::Step;
+fn why_allowed(judgement: &Judgement, granted: Option<&Granted>) -> String {
     let dangers: Vec<&str> = judgement.dangers.iter().map(|danger| danger.reason.as_str()).collect();
     let dangers = dangers.join(" ");
     match judgement.step {
         Step::Off => format!("Approvals are off. {dangers}"),
         Step::AllowList => format!("It is on the list `command_allowlist`. {dangers}"),
-        Step::Grant => format!("It was allowed for good. {dangers}"),
+        Step::Grant => {
+            let words = granted.map(|granted| format!(" by {}", granted.words)).unwrap_or_default();
+            format!("A lasting yes allows it{words}. {dangers}")
+        }
         _ => "No rule finds it dangerous.".to_owned(),
     }
 }
 
-fn told(judgement: &Judgement, rules: &Rules) -> String {
+fn told(judgement: &Judgement, granted: Option<&Granted>, rules: &Rules) -> String {
     let mut text = match &judgement.verdict {
-        Verdict::Allow => format!("It runs. {}\n", why_allowed(judgement)),
+        Verdict::Allow => format!("It runs. {}\n", why_allowed(judgement, granted)),
         Verdict::Ask { reason, rule, pattern, .. } => {
             format!(
                 "{}: {reason}\n  rule: {rule}\n  a lasting yes would cover: {pattern}\n",
@@ -182,7 +219,6 @@ fn escaped(text: &str) -> String {
 }
 
 fn answerer(judgement: &Judgement, rules: &Rules) -> &'static str {
-    use crate::approval::{Mode, Outcome};
     match (judgement.outcome, rules.mode) {
         (Outcome::Denied, _) => "It is denied, as nobody can be asked here",
         (Outcome::Runs, _) => "It runs, as the scene's setting approves what nobody can be asked about",
