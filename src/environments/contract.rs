@@ -169,6 +169,12 @@ async fn directory_and_variables(place: &Place<'_>) {
     once.variables = vec![("GIVEN".into(), "a 'value'".into())];
     assert_eq!(place.outcome(&once).await.1, format!("{folder}\na 'value'\n"));
     assert_eq!(place.said(session, "pwd; echo ${GIVEN-unset} $SIX").await, "/\nunset 6\n");
+    // One that only takes up.
+    let mut beside = place.of(session, &format!("pwd; echo $SIX; cd {folder}; export SIX=7"));
+    beside.keeps = false;
+    let (outcome, text) = place.outcome(&beside).await;
+    assert_eq!((outcome.ending, text.as_str()), (Ending::Exited { code: 0 }, "/\n6\n"));
+    assert_eq!(place.said(session, "pwd; echo $SIX").await, "/\n6\n");
 }
 
 async fn a_directory_that_is_gone(place: &Place<'_>) {

@@ -70,6 +70,7 @@ impl Local {
         let told = Told {
             command_line: &execution.command_line,
             state: state_text.as_deref().unwrap_or_default(),
+            keeps: execution.keeps,
             start: &text(cwd),
             workdir: workdir.as_deref(),
             variables: &execution.variables,

@@ -76,10 +76,18 @@ pub struct Execution {
     pub timeout: Duration,
     /// Whose directory and variables are taken up and kept; a file name. `None` keeps nothing.
     pub session: Option<String>,
+    /// Whether what this one leaves is kept for the session. What goes on beside its other command lines
+    /// only takes up: it would end with what the session was when it began.
+    pub keeps: bool,
     pub heartbeat: Option<Heartbeat>,
 }
 
 impl Execution {
+    /// The session whose directory and variables are those that this one leaves.
+    fn kept(&self) -> Option<&str> {
+        self.session.as_deref().filter(|_| self.keeps)
+    }
+
     /// One of nobody's session, without a word from it until it ends.
     pub fn new(command_line: impl Into<String>, cwd: &Path, spool: &Path, timeout: Duration) -> Self {
         Self {
@@ -90,6 +98,7 @@ impl Execution {
             spool: spool.to_owned(),
             timeout,
             session: None,
+            keeps: true,
             heartbeat: None,
         }
     }

@@ -14,10 +14,11 @@ use std::ffi::OsString;
 pub const NOTHING_RUN: i32 = 96;
 
 /// Arguments: command line, state folder (may be empty), directory to begin in, directory for this one
-/// alone (may be empty), names of variables for this one alone. Ends with the function that keeps.
+/// alone (may be empty), names of variables for this one alone, `keep` or nothing. Ends with the function
+/// that keeps.
 /// It is evaluated, not sourced, so that the shell's messages count the command's own lines.
 const AROUND: &str = r#"
-herm_line=$1 herm_state=$2 herm_start=$3 herm_workdir=$4 herm_fixed=$5 herm_cwd= herm_old=
+herm_line=$1 herm_state=$2 herm_start=$3 herm_workdir=$4 herm_fixed=$5 herm_keeps=$6 herm_cwd= herm_old=
 set --
 herm_names() {
   export -p | LC_ALL=C command -p sed -n -e 's/^declare -[b-zB-Z]* \([A-Za-z_][A-Za-z0-9_]*\).*/\1/p' \
@@ -80,6 +81,7 @@ if [ -n "$herm_state" ]; then
   [ ! -r "$herm_state/env" ] || . "$herm_state/env" 2>/dev/null
   for herm_name in $herm_fixed; do eval "export $herm_name=\"\${herm_was_$herm_name-}\""; done
 fi
+[ -n "$herm_keeps" ] || herm_state=
 herm_absolute "${herm_cwd:-$herm_start}" "$HOME"
 herm_cwd=$herm_to
 while ! CDPATH= cd -- "$herm_to" 2>/dev/null; do
@@ -99,9 +101,9 @@ exec 3>&-
 "#;
 
 /// What a shell is told to do: everything on one line, for the sake of the numbers in its messages.
-const BODY: &str = r#"eval "$6";eval "$herm_line";{ herm_finish; } 2>/dev/null"#;
+const BODY: &str = r#"eval "$7";eval "$herm_line";{ herm_finish; } 2>/dev/null"#;
 /// Here the report is this shell's standard error, until the command has it.
-const BODY_HERE: &str = r#"exec 3>&2 2>&1;eval "$6";eval "$herm_line";{ herm_finish; } 2>/dev/null"#;
+const BODY_HERE: &str = r#"exec 3>&2 2>&1;eval "$7";eval "$herm_line";{ herm_finish; } 2>/dev/null"#;
 
 /// The shell over there. It leads a process group, names it, and says the status when the command has
 /// ended, since a child in the background may keep the connection open for long after that.
@@ -115,7 +117,7 @@ for herm_shell in /bin/bash /usr/bin/bash /usr/local/bin/bash /bin/sh; do
 done
 "$herm_shell" -c 'BODY' "$herm_shell" "$@" </dev/null 2>&1
 herm_status=$?
-[ -z "$2" ] || [ ! -r "$2/cwd" ] || { printf 'herm:cwd '; cat "$2/cwd"; echo; } >&3
+[ -z "$6" ] || [ ! -r "$2/cwd" ] || { printf 'herm:cwd '; cat "$2/cwd"; echo; } >&3
 printf 'herm:end %s\n' "$herm_status" >&3
 exit "$herm_status"
 "#;
@@ -126,6 +128,8 @@ pub struct Told<'a> {
     pub command_line: &'a str,
     /// Absolute folder, or empty.
     pub state: &'a str,
+    /// Whether the state is changed, and not only taken up.
+    pub keeps: bool,
     pub start: &'a str,
     pub workdir: Option<&'a str>,
     pub variables: &'a [(String, String)],
@@ -133,7 +137,7 @@ pub struct Told<'a> {
 
 impl Told<'_> {
     /// What follows the name of the shell.
-    fn arguments(&self) -> [String; 6] {
+    fn arguments(&self) -> [String; 7] {
         let fixed: Vec<&str> = self.variables.iter().map(|(name, _)| name.as_str()).collect();
         [
             self.command_line.to_owned(),
@@ -141,6 +145,7 @@ impl Told<'_> {
             self.start.to_owned(),
             self.workdir.unwrap_or_default().to_owned(),
             fixed.join(" "),
+            if self.keeps && !self.state.is_empty() { "keep" } else { "" }.to_owned(),
             AROUND.to_owned(),
         ]
     }

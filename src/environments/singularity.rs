@@ -108,13 +108,14 @@ impl Singularity {
         let told = Told {
             command_line: &execution.command_line,
             state: state.as_deref().unwrap_or_default(),
+            keeps: execution.keeps,
             start: WORKSPACE,
             workdir: execution.workdir.as_deref(),
             variables: &execution.variables,
         };
         let launch = Launch { program: self.words(&program, &told), variables: vec![] };
         let outcome = follow::run(execution, &launch, None, &self.policy, CARRIER, cancel).await?;
-        if let (Some(cwd), Some(_)) = (&outcome.cwd, &execution.session) {
+        if let (Some(cwd), Some(_)) = (&outcome.cwd, execution.kept()) {
             *self.stands.lock().unwrap_or_else(PoisonError::into_inner) = Some(cwd.clone());
         }
         Ok(outcome)
@@ -160,6 +161,7 @@ mod tests {
         let told = Told {
             command_line: "echo $A",
             state: "",
+            keeps: true,
             start: WORKSPACE,
             workdir: None,
             variables: &variables,

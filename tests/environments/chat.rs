@@ -99,6 +99,32 @@ fn files_are_those_of_the_environment(stage: &Stage, variables: &[(&str, &str)])
     assert!(!stage.path("deep").exists());
 }
 
+/// What is left running begins with the directory and the variables that the session has, and leaves
+/// those of the session as they are.
+fn a_process_begins_as_the_session_stands(stage: &Stage, variables: &[(&str, &str)]) {
+    let begin = json!({"command": "echo \"$GIVEN $PATH ${PWD##*/}\" > told; cd /; export GIVEN=other", "background": true});
+    let look = "export PATH=/usr/bin:/bin; while [ ! -s told ]; do sleep 0.1; done; cat told; echo $GIVEN ${PWD##*/}";
+    let calls = [
+        ("terminal", json!({"command": "mkdir -p left && cd left && export GIVEN='a b' PATH=/nowhere"})),
+        ("terminal", begin),
+        ("terminal", json!({"command": look})),
+    ];
+    let replies = calls.iter().map(|(name, arguments)| Reply::call(name, arguments));
+    let server = ModelServer::start(replies.chain([Reply::text("Done.")]));
+    let base_url = server.base_url();
+    let mut command = stage.command(&super::stage::chat(&base_url, &["--yolo", "-q", "go"]));
+    command.envs(variables.iter().copied());
+    let run = Stage::finish(command);
+    assert_eq!((run.exit, run.out.as_str()), (0, "Done.\n"), "{run:?}");
+    let told = shown(&server.requests()[3]);
+    assert_eq!(told["output"], "a b /nowhere left\na b left\n", "{told}");
+}
+
+#[test]
+fn what_is_left_running_here_begins_as_the_session_stands() {
+    a_process_begins_as_the_session_stands(&Stage::new(), &[]);
+}
+
 /// The newest tool result of a request.
 fn shown(request: &Recorded) -> serde_json::Value {
     let messages = request.json["messages"].as_array().unwrap();
@@ -127,6 +153,7 @@ fn a_conversation_runs_in_its_container_and_leaves_none() {
     assert!(run.out.contains("/tmp\n") && run.out.contains("/bin/busybox"), "{run:?}");
     assert_eq!(podman.containers(), Vec::<String>::new());
     files_are_those_of_the_environment(&stage, &variables);
+    a_process_begins_as_the_session_stands(&stage, &variables);
     assert_eq!(podman.containers(), Vec::<String>::new());
     let sandboxes = stage.home().join("sandboxes/container");
     let kept = super::stage::files(&sandboxes).into_iter().filter(|file| file.ends_with("workspace/kept"));
@@ -152,6 +179,7 @@ fn a_conversation_runs_over_there() {
     let run = told(&stage, &variables, "run: mkdir -p w && cd w\nrun: pwd");
     assert!(run.out.contains(&format!("{}/w", sshd.home().display())), "{run:?}");
     files_are_those_of_the_environment(&stage, &variables);
+    a_process_begins_as_the_session_stands(&stage, &variables);
     assert_eq!(std::fs::read_to_string(sshd.home().join("w ü/deep/notes.txt")).unwrap(), "alpha\ngamma\n");
     let run = stage.run(&["chat", "--provider", "offline", "--continue", "-q", "run: pwd"]);
     assert!(run.exit != 0 && run.err.contains("run in `ssh`, and `local` is configured"), "{run:?}");

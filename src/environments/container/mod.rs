@@ -136,6 +136,7 @@ impl Container {
         let told = Told {
             command_line: &execution.command_line,
             state: state.as_deref().unwrap_or_default(),
+            keeps: execution.keeps,
             start: WORKSPACE,
             workdir: execution.workdir.as_deref(),
             variables: &execution.variables,
@@ -157,7 +158,7 @@ impl Container {
         let policy = VariablePolicy::default();
         let carrier = Self::carrier(Some(&reach));
         let outcome = follow::run(execution, &launch, Some(input), &policy, carrier, cancel).await?;
-        if let (Some(cwd), Some(_)) = (&outcome.cwd, &execution.session) {
+        if let (Some(cwd), Some(_)) = (&outcome.cwd, execution.kept()) {
             *self.stands.lock().unwrap_or_else(PoisonError::into_inner) = Some(cwd.clone());
         }
         Ok(outcome)

@@ -123,6 +123,7 @@ impl Ssh {
         let told = Told {
             command_line: &execution.command_line,
             state: state.as_deref().unwrap_or_default(),
+            keeps: execution.keeps,
             start: &self.settings.cwd,
             workdir: execution.workdir.as_deref(),
             variables: &execution.variables,
@@ -132,9 +133,9 @@ impl Ssh {
         let input = Some(told.script().into_bytes());
         let carrier = Self::carrier(&self.connection);
         let outcome = follow::run(execution, &launch, input, &self.policy, carrier, cancel).await?;
-        if let (Some(cwd), Some(session)) = (&outcome.cwd, &execution.session) {
+        if let (Some(cwd), Some(session)) = (&outcome.cwd, execution.kept()) {
             let mut stands = self.stands.lock().unwrap_or_else(PoisonError::into_inner);
-            stands.insert(session.clone(), cwd.clone());
+            stands.insert(session.to_owned(), cwd.clone());
         }
         Ok(outcome)
     }

@@ -195,6 +195,8 @@ impl Processes {
         let lifetime = Duration::from_secs(wrap::LIFETIME_S);
         let execution = Execution {
             workdir: start.workdir,
+            session: Some(session),
+            keeps: false,
             ..Execution::new(line, &stands, &folder.join("spool"), lifetime)
         };
         let entry = self.keep(begun, folder, None);

@@ -1,10 +1,16 @@
 //! A command line made fit for the background: its standard input is a pipe with a name, that later
 //! calls can write to, in the file system of its environment; with a terminal, if one is asked for.
+//!
+//! What surrounds the command uses the system's programs, whatever `PATH` the session has exported, and
+//! no names that the session may have exported.
 
 use crate::environments::quoted;
 
 /// Longest life of a background process, in seconds: a week.
 pub const LIFETIME_S: u64 = 7 * 86_400;
+
+/// Where what surrounds a command looks for programs.
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// Folder of a process in its environment.
 fn folder(name: &str) -> String {
@@ -23,10 +29,12 @@ pub fn command(name: &str, command: &str, pty: bool) -> String {
         false => format!("\"${{BASH:-sh}}\" -c {line}"),
     };
     format!(
-        "umask 077; d={folder}; mkdir -p \"$d\" && rm -f \"$d/in\" && mkfifo \"$d/in\" || exit 97\n\
-         sleep {LIFETIME_S} > \"$d/in\" 2>/dev/null </dev/null & echo $! > \"$d/keeper\"\n\
-         trap 'kill \"$(cat \"$d/keeper\" 2>/dev/null)\" 2>/dev/null; rm -rf \"$d\"' EXIT\n\
-         ( {run} ) < \"$d/in\"\n\
+        "herm_d={folder} herm_path=$PATH herm_mask=$(umask); PATH={PATH}; umask 077\n\
+         mkdir -p \"$herm_d\" && rm -f \"$herm_d/in\" && mkfifo \"$herm_d/in\" || exit 97\n\
+         sleep {LIFETIME_S} > \"$herm_d/in\" 2>/dev/null </dev/null & echo $! > \"$herm_d/keeper\"\n\
+         trap 'kill \"$(cat \"$herm_d/keeper\" 2>/dev/null)\" 2>/dev/null; rm -rf \"$herm_d\"' EXIT\n\
+         umask \"$herm_mask\"\n\
+         ( PATH=$herm_path; {run} ) < \"$herm_d/in\"\n\
          exit $?"
     )
 }
