@@ -120,6 +120,75 @@ fn a_process_begins_as_the_session_stands(stage: &Stage, variables: &[(&str, &st
     assert_eq!(told["output"], "a b /nowhere left\na b left\n", "{told}");
 }
 
+/// A program runs where the command lines run, and calls tools by the rules that hold for the model.
+fn a_program_calls_tools_from_there(stage: &Stage, variables: &[(&str, &str)]) {
+    let code = "import os\nfrom herm_tools import terminal, write_file, read_file, ToolError\n\
+                write_file(path='made.txt', content='alpha\\n')\n\
+                print(open('made.txt').read().strip(), os.environ['GIVEN'])\n\
+                print(read_file(path='made.txt')['content'])\n\
+                print(terminal(command='echo from ${PWD##*/}')['output'].strip())\n\
+                try:\n    terminal(command='rm -rf ' + '/')\nexcept ToolError as error:\n    print('no:', error)\n";
+    let calls = [
+        ("terminal", json!({"command": "mkdir -p prog && cd prog && export GIVEN=here"})),
+        ("execute_code", json!({"code": code})),
+        ("terminal", json!({"command": "ls -A ~/.herm/programs"})),
+    ];
+    let replies = calls.iter().map(|(name, arguments)| Reply::call(name, arguments));
+    let server = ModelServer::start(replies.chain([Reply::text("Done.")]));
+    let base_url = server.base_url();
+    let mut command = stage.command(&super::stage::chat(&base_url, &["--yolo", "-q", "go"]));
+    command.envs(variables.iter().copied());
+    let run = Stage::finish(command);
+    assert_eq!((run.exit, run.out.as_str()), (0, "Done.\n"), "{run:?}");
+    let told = shown(&server.requests()[2]);
+    let output = told["output"].as_str().unwrap_or_default();
+    assert!(
+        output.starts_with("alpha here\n1|alpha\nfrom prog\nno: ") && output.contains("delete-root"),
+        "{told}"
+    );
+    assert_eq!((&told["tool_calls_made"], &told["status"]), (&json!(4), &json!("success")));
+    println!("four calls took {} s", told["duration_seconds"]);
+    assert_eq!(shown(&server.requests()[3])["output"], "", "nothing of it is left over there");
+    let spools = super::stage::files(&stage.home().join("spool"));
+    assert_eq!(
+        spools.iter().filter(|file| file.to_string_lossy().contains("program-")).count(),
+        0,
+        "{spools:?}"
+    );
+}
+
+#[test]
+fn a_program_runs_in_a_container_that_has_python_and_says_where_there_is_none() {
+    let Some(podman) = Podman::start() else { return };
+    let stage = Stage::new();
+    let socket = podman.socket().display().to_string();
+    let variables = [
+        ("HERM_TERMINAL_BACKEND", "container"),
+        ("HERM_CONTAINER_ENGINE", socket.as_str()),
+        ("HERM_CONTAINER_IMAGE", IMAGE),
+        ("HERM_CONTAINER_NETWORK", "none"),
+    ];
+    let server =
+        ModelServer::start([Reply::call("execute_code", &json!({"code": "print(1)"})), Reply::text("No.")]);
+    let base_url = server.base_url();
+    let mut command = stage.command(&super::stage::chat(&base_url, &["--yolo", "-q", "go"]));
+    command.envs(variables);
+    let run = Stage::finish(command);
+    assert_eq!(run.exit, 0, "{run:?}");
+    let told = shown(&server.requests()[1])["error"].as_str().unwrap().to_owned();
+    assert!(told.contains("python3 is not installed") && told.contains("`container`"), "{told}");
+    if !Path::new("/usr/bin/python3").exists() {
+        println!("skipped: there is no `/usr/bin/python3` that the container could be given");
+        return;
+    }
+    // The image has no Python: it is given that of this machine, with the libraries that it needs.
+    let given = ["/usr", "/lib", "/lib64"].into_iter().filter(|folder| Path::new(folder).exists());
+    let volumes = given.map(|folder| format!("{folder}:{folder}:ro")).collect::<Vec<_>>().join(",");
+    let variables = [&variables[..], &[("HERM_CONTAINER_VOLUMES", volumes.as_str())]].concat();
+    a_program_calls_tools_from_there(&Stage::new(), &variables);
+    assert_eq!(podman.containers(), Vec::<String>::new());
+}
+
 #[test]
 fn what_is_left_running_here_begins_as_the_session_stands() {
     a_process_begins_as_the_session_stands(&Stage::new(), &[]);
@@ -180,6 +249,7 @@ fn a_conversation_runs_over_there() {
     assert!(run.out.contains(&format!("{}/w", sshd.home().display())), "{run:?}");
     files_are_those_of_the_environment(&stage, &variables);
     a_process_begins_as_the_session_stands(&stage, &variables);
+    a_program_calls_tools_from_there(&stage, &variables);
     assert_eq!(std::fs::read_to_string(sshd.home().join("w ü/deep/notes.txt")).unwrap(), "alpha\ngamma\n");
     let run = stage.run(&["chat", "--provider", "offline", "--continue", "-q", "run: pwd"]);
     assert!(run.exit != 0 && run.err.contains("run in `ssh`, and `local` is configured"), "{run:?}");

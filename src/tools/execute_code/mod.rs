@@ -1,7 +1,10 @@
 //! `execute_code`: a Python program that can call herm's tools, so that many calls and what lies between
-//! them cost one. Its calls go through a socket of its own and by the same rules as the model's; the
-//! model sees only what the program prints.
+//! them cost one. It runs where the command lines of its session run, and its calls come back by the same
+//! rules as the model's: through a socket of its own on this machine, through files elsewhere. The model
+//! sees only what the program prints.
 
+mod calls;
+mod exchange;
 mod literals;
 mod server;
 
@@ -9,9 +12,11 @@ mod server;
 mod tests;
 
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures_util::FutureExt;
 use herm_schema::events::{Concurrency, EffectClass, ToolFacts, ToolStatus};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -24,8 +29,15 @@ use crate::providers::BoxFuture;
 
 pub use literals::command_lines;
 
+use calls::Calls;
+use exchange::Exchange;
+use server::Server;
+
 /// What a program imports.
 const HELPER: &str = include_str!("herm_tools.py");
+/// Says what to do where there is no Python.
+const PYTHON: &str = "command -v python3 >/dev/null || \
+    { echo 'python3 is not installed (install it there, or do without a program: use `terminal`)'; exit 127; }";
 /// Longest program, in bytes.
 const CODE_BYTES_MAX: usize = 1 << 20;
 
@@ -119,52 +131,78 @@ impl ExecuteCode {
         let session = context.session.to_string();
         let environment =
             self.environments.of(&session, &context.opened_in).map_err(|error| error.to_string())?;
-        if !environment.is_this_machine() {
-            return Err(format!(
-                "programs call tools over a socket of this machine, and command lines run in `{}` here: use terminal",
-                environment.name()
-            ));
+        let environment = &*environment;
+        let calls = Calls::new(self.limits.calls_max).map_err(|error| error.to_string())?;
+        if environment.is_this_machine() {
+            let place =
+                Place::make(&args.code).map_err(|error| format!("the program cannot be written: {error}"))?;
+            let server = Server::listen(&place.socket())
+                .map_err(|error| format!("no socket for the program: {error}"))?;
+            let serve = std::pin::pin!(server.serve(&calls, context));
+            let folder = place.folder();
+            return self
+                .follow(Program { environment, folder, socket: Some(place.socket()) }, &calls, serve, context)
+                .await;
         }
-        let place =
-            Place::make(&args.code).map_err(|error| format!("the program cannot be written: {error}"))?;
-        self.follow(&*environment, &place, context).await
+        let time_max = self.limits.time_max;
+        let exchange = Exchange::make(environment, context, &args.code, time_max).await?;
+        let mut serve = std::pin::pin!(exchange.serve(&calls).fuse());
+        let program = Program { environment, folder: exchange.folder().to_owned(), socket: None };
+        let result = self.follow(program, &calls, serve.as_mut(), context).await;
+        exchange.remove(serve).await;
+        result
     }
 
     async fn follow(
         &self,
-        environment: &dyn Environment,
-        place: &Place,
+        program: Program<'_>,
+        calls: &Calls,
+        mut serve: Pin<&mut impl Future<Output = String>>,
         context: &ToolContext,
     ) -> Result<ToolResult, String> {
-        let server = server::Server::listen(&place.socket(), self.limits.calls_max)
-            .map_err(|error| format!("no socket for the program: {error}"))?;
-        let stands =
-            environment.cwd(&context.session.to_string()).unwrap_or_else(|| context.opened_in.clone());
-        let line = "command -v python3 >/dev/null || { echo 'python3 is not installed here'; exit 127; }; \
-                    exec python3 -u \"$HERM_TOOLS_FOLDER/main.py\"";
-        let mut execution = Execution::new(line, &stands, &context.spool, self.limits.time_max);
+        let session = context.session.to_string();
+        let Program { environment, folder, socket } = program;
+        let stands = environment.cwd(&session).unwrap_or_else(|| context.opened_in.clone());
+        let line = format!(
+            "{PYTHON}; export PYTHONPATH=\"$HERM_TOOLS_FOLDER${{PYTHONPATH:+:$PYTHONPATH}}\"\n\
+             exec python3 -u \"$HERM_TOOLS_FOLDER/main.py\""
+        );
+        let text = |path: &Path| path.display().to_string();
+        let mut execution = Execution {
+            session: Some(session),
+            keeps: false,
+            ..Execution::new(line, &stands, &context.spool, self.limits.time_max)
+        };
         execution.variables = vec![
-            ("HERM_TOOLS_FOLDER".into(), place.folder().display().to_string()),
-            ("HERM_TOOLS_SOCKET".into(), place.socket().display().to_string()),
-            ("HERM_TOOLS_KEY".into(), server.key().to_owned()),
-            ("PYTHONPATH".into(), place.folder().display().to_string()),
+            ("HERM_TOOLS_FOLDER".into(), text(&folder)),
+            ("HERM_TOOLS_KEY".into(), calls.key().to_owned()),
         ];
-        let begun = Instant::now();
-        let (outcome, calls) = {
-            let serve = server.serve(context);
-            tokio::pin!(serve);
-            let execute = environment.execute(&execution, &context.cancel);
-            tokio::pin!(execute);
-            tokio::select! {
-                biased;
-                outcome = &mut execute => (outcome, server.calls()),
-                () = &mut serve => return Err("the socket of the program broke".to_owned()),
+        execution.variables.extend(socket.map(|socket| ("HERM_TOOLS_SOCKET".into(), text(&socket))));
+        let (begun, cancel) = (Instant::now(), context.cancel.child_token());
+        let mut execute = std::pin::pin!(environment.execute(&execution, &cancel));
+        let outcome = tokio::select! {
+            biased;
+            outcome = &mut execute => outcome,
+            why = &mut serve => {
+                // Without its tools it would wait for nothing.
+                cancel.cancel();
+                drop(execute.await);
+                return Err(why);
             }
         };
         let outcome = outcome.map_err(|error| error.to_string())?;
-        let end = End { ending: outcome.ending, calls: Some(calls), elapsed: Some(begun.elapsed()) };
+        let end = End { ending: outcome.ending, calls: Some(calls.made()), elapsed: Some(begun.elapsed()) };
         Ok(report(&outcome.output, end, context))
     }
+}
+
+/// A program that lies ready.
+struct Program<'a> {
+    environment: &'a dyn Environment,
+    /// Its folder, in the file system of the environment.
+    folder: PathBuf,
+    /// What its calls go through on this machine; elsewhere they are left in its folder.
+    socket: Option<PathBuf>,
 }
 
 /// How a program ended.
