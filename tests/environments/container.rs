@@ -45,6 +45,44 @@ async fn a_container_keeps_the_contract() {
     assert_eq!(podman.containers(), Vec::<String>::new());
 }
 
+/// Where distributions put what makes networks for Podman.
+const NETAVARK: &[&str] = &["/usr/lib/podman/netavark", "/usr/libexec/podman/netavark"];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_container_with_a_network_reaches_out() {
+    let Some(podman) = Podman::start() else { return };
+    if !(NETAVARK.iter().any(|path| Path::new(path).exists()) && is_installed("iptables")) {
+        println!("skipped: `netavark` or `iptables` is not installed");
+        return;
+    }
+    let scratch = Scratch::new();
+    let settings = ContainerSettings { network: true, ..settings(&podman) };
+    let container = container(&host(settings, &scratch), &scratch, "s");
+    let execution = scratch.execution("s", "ip -o -4 addr show eth0; ip route show default");
+    let outcome = match container.execute(&execution, &Default::default()).await {
+        Ok(outcome) => outcome,
+        Err(error) if error.to_string().contains("netavark") => {
+            println!("skipped: the kernel does not give a network: {error}");
+            return;
+        }
+        Err(error) => panic!("{error}"),
+    };
+    let told = std::fs::read_to_string(outcome.output).unwrap();
+    let gateway = told.split_once("default via ").unwrap().1.split_whitespace().next().unwrap().to_owned();
+    // This machine, as the container reaches it.
+    let listener = std::net::TcpListener::bind((gateway.as_str(), 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let greeter = std::thread::spawn(move || {
+        std::io::Write::write_all(&mut listener.accept().unwrap().0, b"hello from outside\n").unwrap();
+    });
+    let (_, text) = scratch.run(&container, &format!("nc -w 5 {gateway} {port} </dev/null")).await;
+    assert_eq!(text, "hello from outside\n", "{told}");
+    greeter.join().unwrap();
+    let (_, text) = scratch.run(&container, "grep Cap /proc/self/status").await;
+    assert_eq!(text.matches("0000000000000000").count(), 5, "a network gives no capability: {text}");
+    container.close().await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn everything_that_can_be_taken_away_is_taken_away() {
     let Some(podman) = Podman::start() else { return };

@@ -21,6 +21,7 @@ mod stage;
 mod chat;
 mod container;
 mod podman;
+mod rootless;
 mod sandbox;
 mod singularity;
 mod ssh;

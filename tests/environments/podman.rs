@@ -48,6 +48,7 @@ impl Podman {
         command.args(["-c", ALONE, "sh", "podman"]);
         let (root, run) = (scratch.made("storage"), scratch.made("run"));
         command.arg("--root").arg(root).arg("--runroot").arg(run);
+        command.arg("--network-config-dir").arg(scratch.made("networks"));
         command.args(["--runtime", "runc", "--cgroup-manager", "cgroupfs"]).stdin(Stdio::null());
         command
     }
@@ -56,9 +57,14 @@ impl Podman {
         self.scratch.path("podman.sock")
     }
 
-    /// An image of a root file system with busybox and its links.
     fn import(&self) {
-        let root = self.scratch.made("rootfs");
+        let archive = Self::archive(&self.scratch);
+        succeed(Self::command(&self.scratch).arg("import").arg(&archive).arg(IMAGE));
+    }
+
+    /// A root file system with busybox and its links, packed.
+    pub fn archive(scratch: &Scratch) -> PathBuf {
+        let root = scratch.made("rootfs");
         for name in ["bin", "etc", "tmp", "var/tmp", "run", "workspace", "home/herm", "proc", "sys", "dev"] {
             std::fs::create_dir_all(root.join(name)).unwrap();
         }
@@ -70,9 +76,9 @@ impl Podman {
             std::os::unix::fs::symlink("busybox", root.join("bin").join(name)).unwrap();
         }
         std::fs::write(root.join("etc/passwd"), "root:x:0:0:root:/root:/bin/sh\n").unwrap();
-        let archive = self.scratch.path("rootfs.tar");
+        let archive = scratch.path("rootfs.tar");
         succeed(Command::new("tar").arg("-C").arg(&root).arg("-cf").arg(&archive).arg("."));
-        succeed(Self::command(&self.scratch).arg("import").arg(&archive).arg(IMAGE));
+        archive
     }
 
     /// Names of all containers.

@@ -96,7 +96,9 @@ impl Engine {
         let info = engine.json(Method::GET, "/info", "tell about itself", None).await?;
         let options = info.get("SecurityOptions").and_then(Value::as_array);
         let says = |option: &Value| option.as_str().is_some_and(|text| text.contains("name=rootless"));
-        let rootless = options.is_some_and(|options| options.iter().any(says));
+        // Podman 4 has a field of its own for it and does not say it among the options.
+        let own = info.get("Rootless").and_then(Value::as_bool).unwrap_or_default();
+        let rootless = own || options.is_some_and(|options| options.iter().any(says));
         let version = engine.json(Method::GET, "/version", "tell its version", None).await?;
         let component = version.pointer("/Components/0");
         let of = |value: Option<&Value>, name| {
