@@ -10,10 +10,12 @@ mod claude;
 mod contract;
 mod gemini;
 mod histories;
+mod keys;
 mod litellm;
 mod logs;
 mod responses;
 mod rules;
+mod signature;
 mod talks;
 
 #[path = "../../replay/tests/views_support/mod.rs"]

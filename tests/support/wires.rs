@@ -36,7 +36,8 @@ impl Wire {
 
     pub fn of_path(path: &str) -> Self {
         let path = path.split('?').next().unwrap_or(path);
-        if path.ends_with("/messages") {
+        // Vertex serves Claude at an address of its own.
+        if path.ends_with("/messages") || path.ends_with(":streamRawPredict") {
             Self::AnthropicMessages
         } else if path.ends_with("/responses") {
             Self::Responses

@@ -191,7 +191,7 @@ fn authorize(
             build(&scheme, secret.clone(), &variable, target)
         }
         Kind::Fetched(source) => {
-            let (placeholders, base_url) = (target.placeholders.clone(), target.base_url.clone());
+            let (placeholders, base_url) = (target.known.clone(), target.base_url.clone());
             let make = move |secret: Secret| {
                 let given = Given {
                     key: Some(secret),
@@ -235,6 +235,6 @@ fn build(
     variable: &dyn Fn(&str) -> Option<Secret>,
     target: &Target,
 ) -> Result<Arc<dyn Authorize>, Error> {
-    let (placeholders, base_url) = (&target.placeholders, target.base_url.as_str());
+    let (placeholders, base_url) = (&target.known, target.base_url.as_str());
     auth::build(scheme, &Given { key: Some(key), variable, placeholders, base_url })
 }

@@ -25,6 +25,8 @@ pub(super) struct Target {
     pub base_url: String,
     /// What filled them.
     pub placeholders: BTreeMap<String, String>,
+    /// What they stand for, also where the address has none: a signature names the region all the same.
+    pub known: BTreeMap<String, String>,
     /// The address is not the vendor's own.
     pub moved: bool,
     pub keys: Vec<HeldKey>,
@@ -136,6 +138,7 @@ pub(super) fn found(found: Found, why: String, at: Sources<'_>) -> Result<Target
     Ok(Target {
         base_url,
         placeholders: BTreeMap::new(),
+        known: BTreeMap::new(),
         moved: false,
         keys,
         found: Some(found),
@@ -183,7 +186,9 @@ fn by_address(base_url: &str, at: Sources<'_>) -> Result<Target, Error> {
         keys = held(&Vendor { key_variables: variables, ..vendor.clone() }, at)?;
     }
     let base_url = base_url.trim().to_owned();
-    Ok(Target { vendor, base_url, placeholders: BTreeMap::new(), moved: false, keys, found: None, why })
+    let known = filled_in(&vendor, &base_url, &keys, at)?.known;
+    let placeholders = BTreeMap::new();
+    Ok(Target { vendor, base_url, placeholders, known, moved: false, keys, found: None, why })
 }
 
 fn without_login(url: &str) -> String {
@@ -271,13 +276,11 @@ fn of_vendor(vendor: Vendor, base_url: Option<&str>, why: String, at: Sources<'_
     if keys.is_empty() && needed {
         return Err(no_key(vendor));
     }
-    let (base_url, placeholders) = match &moved {
-        Some(url) => (url.clone(), BTreeMap::new()),
-        None => filled_in(&vendor, &keys, at)?,
-    };
+    let named = moved.as_deref().unwrap_or(&vendor.base_url);
+    let Filled { base_url, placeholders, known } = filled_in(&vendor, named, &keys, at)?;
     let same_host = is_host(&split(&vendor.base_url).0, &split(&base_url).0);
     let moved = moved.is_some() && !same_host;
-    Ok(Target { vendor, base_url, placeholders, moved, keys, found: None, why })
+    Ok(Target { vendor, base_url, placeholders, known, moved, keys, found: None, why })
 }
 
 fn no_key(vendor: Vendor) -> Error {
@@ -287,36 +290,50 @@ fn no_key(vendor: Vendor) -> Error {
     Error::KeyMissing { provider: vendor.name, variables: vendor.key_variables }
 }
 
-/// The vendor's address with its placeholders filled, and what filled them.
-fn filled_in(
-    vendor: &Vendor,
-    keys: &[HeldKey],
-    at: Sources<'_>,
-) -> Result<(String, BTreeMap<String, String>), Error> {
-    let mut base_url = vendor.base_url.clone();
-    let mut values = BTreeMap::new();
+/// An address, see [`Target`].
+struct Filled {
+    base_url: String,
+    placeholders: BTreeMap<String, String>,
+    known: BTreeMap<String, String>,
+}
+
+/// An address of the vendor with its placeholders filled. Only those that stand in it must be known.
+fn filled_in(vendor: &Vendor, base_url: &str, keys: &[HeldKey], at: Sources<'_>) -> Result<Filled, Error> {
+    let mut base_url = base_url.to_owned();
+    let (mut placeholders, mut known) = (BTreeMap::new(), BTreeMap::new());
     for (name, placeholder) in &vendor.placeholders {
+        let stands = format!("{{{name}}}");
+        let is_needed = base_url.contains(&stands);
         let set = placeholder.variables.iter().find_map(|variable| filled(variable, at.keys));
         let mut value = set.map(|value| value.reveal().trim().to_owned());
-        if value.is_none() && name == "project" {
+        if value.is_none() && name == "project" && is_needed {
             value = project_of(vendor, keys, at)?;
         }
         let value = value.or_else(|| placeholder.default.clone());
         let value = value.or_else(|| (!at.keys_needed).then(|| name.to_uppercase()));
-        let value = value.ok_or_else(|| Error::PlaceholderUnset {
-            provider: vendor.name.clone(),
-            placeholder: name.clone(),
-            variables: placeholder.variables.clone(),
-        })?;
+        let value = match value {
+            Some(value) => value,
+            None if !is_needed => continue,
+            None => {
+                return Err(Error::PlaceholderUnset {
+                    provider: vendor.name.clone(),
+                    placeholder: name.clone(),
+                    variables: placeholder.variables.clone(),
+                });
+            }
+        };
         // It becomes a part of a host: nothing that would make it another one.
         if !value.chars().all(|c| c.is_ascii_alphanumeric() || "-_.:".contains(c)) {
             let reason = format!("`{name}` cannot be `{value}`");
             return Err(Error::BadBaseUrl { url: vendor.base_url.clone(), reason });
         }
-        base_url = base_url.replace(&format!("{{{name}}}"), &value);
-        values.insert(name.clone(), value);
+        if is_needed {
+            base_url = base_url.replace(&stands, &value);
+            placeholders.insert(name.clone(), value.clone());
+        }
+        known.insert(name.clone(), value);
     }
-    Ok((base_url, values))
+    Ok(Filled { base_url, placeholders, known })
 }
 
 /// The project of Google's that the first credentials file belongs to.
