@@ -1,7 +1,7 @@
 //! `vision_analyze` asks a model besides the conversation, and the log says so.
 
 use herm_schema::Event;
-use herm_schema::events::AuxiliaryTask;
+use herm_schema::events::{AuxiliaryOutcome, AuxiliaryTask};
 use serde_json::json;
 
 use crate::stage::{Stage, chat};
@@ -53,4 +53,34 @@ fn an_image_is_shown_to_a_model_that_sees() {
         })
         .collect();
     assert_eq!(auxiliary, [AuxiliaryTask::Vision]);
+}
+
+#[test]
+fn an_interrupt_ends_the_call_of_the_one_who_sees() {
+    let stage = Stage::new();
+    std::fs::create_dir_all(stage.home()).unwrap();
+    std::fs::write(stage.path("a.png"), PIXEL).unwrap();
+    let server = ModelServer::computed(|request| match request.json["tools"].is_array() {
+        true => Reply::call("vision_analyze", &json!({"image_url": "a.png", "question": "What is it?"})),
+        false => Reply::silence(),
+    });
+    let vendor = json!({"own": {"base_url": server.base_url(), "dialect": "chat_completions", "auth": "none",
+        "model": "eye", "models": [{"name": "eye", "images": true}]}});
+    std::fs::write(stage.home().join("config.yaml"), format!("providers: {vendor}\n")).unwrap();
+    let running = stage.start(&["chat", "--provider", "own", "-q", "look at a.png"]);
+    server.wait_for_requests(2);
+    running.signal(rustix::process::Signal::INT);
+    server.wait_for_hangups(1);
+    let run = running.end();
+    assert_eq!(run.exit, 130, "{run:?}");
+    let outcomes: Vec<AuxiliaryOutcome> = stage
+        .events()
+        .into_iter()
+        .filter_map(|recorded| match recorded.event {
+            Event::AuxiliaryCallFinished(event) => Some(event.outcome),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(outcomes, [AuxiliaryOutcome::Cancelled]);
+    assert_eq!(server.requests().len(), 2, "nobody else is asked");
 }

@@ -42,20 +42,21 @@ impl Typed for VisionAnalyze {
 
     fn call<'a>(&'a self, args: Arguments, context: &'a ToolContext) -> BoxFuture<'a, ToolResult> {
         Box::pin(async move {
-            tokio::select! {
-                biased;
-                () = context.cancel.cancelled() => outcome::interrupted(),
-                answered = answer(args, &self.guard, context) => match answered {
-                    Ok(analysis) => outcome::succeeded(&json!({"success": true, "analysis": analysis})),
-                    Err(error) => outcome::failed(error),
-                },
+            match answer(args, &self.guard, context).await {
+                _ if context.cancel.is_cancelled() => outcome::interrupted(),
+                Ok(analysis) => outcome::succeeded(&json!({"success": true, "analysis": analysis})),
+                Err(error) => outcome::failed(error),
             }
         })
     }
 }
 
 async fn answer(args: Arguments, guard: &Guard, context: &ToolContext) -> Result<String, String> {
-    let image = source::image(&args.image_url, guard, context).await?;
+    let image = tokio::select! {
+        biased;
+        () = context.cancel.cancelled() => return Err("interrupted".to_owned()),
+        image = source::image(&args.image_url, guard, context) => image?,
+    };
     let question = ModelQuestion {
         task: AuxiliaryTask::Vision,
         system: INSTRUCTIONS.to_owned(),
@@ -63,5 +64,6 @@ async fn answer(args: Arguments, guard: &Guard, context: &ToolContext) -> Result
         images: vec![image],
         output_tokens_max: OUTPUT_TOKENS_MAX,
     };
+    // It ends by itself when it is cancelled, once that is recorded: it must not be dropped before.
     context.services.ask_model(context.session, question).await
 }
