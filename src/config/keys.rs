@@ -278,6 +278,8 @@ keys! {
         "Which of several keys of a provider is taken, by provider: `fill_first` (the usual), `round_robin`, `random` or `least_used`.";
     AUXILIARY "auxiliary" Kind::Mapping, "{}", "HERM_AUXILIARY",
         "Who is asked besides the conversation, by task (`title`, `compression`, `approval`, `vision`, `web_extract`, `memory`, `review`): a mapping with `provider`, `model`, `base_url`, `timeout` in seconds, `reasoning_effort`. What is not said is the session's own.";
+    AUXILIARY_ANY_VENDOR "auxiliary_any_vendor" Kind::Bool, "false", "HERM_AUXILIARY_ANY_VENDOR",
+        "Whether such a question goes on to any vendor whose key is set, where neither its own model nor the session's nor a fallback answers. Off, since a key that is set for something else is no consent to send a conversation there.";
     TITLES "sessions.titles" Kind::Bool, "true", "HERM_SESSION_TITLES",
         "Whether a conversation gets a title from a model after its first turn.";
     SESSION_MAX "spending.session_max_usd" DOLLARS, "0", "HERM_SPENDING_SESSION_MAX_USD",

@@ -60,6 +60,8 @@ pub struct Config {
     pub strategies: serde_json::Value,
     /// Who is asked besides the conversation, as it is written.
     pub auxiliary: serde_json::Value,
+    /// Whether calls besides the conversation go on to any vendor with a key.
+    pub auxiliary_any_vendor: bool,
     /// IANA name; `None` is the system's.
     pub timezone: Option<String>,
 }
@@ -212,6 +214,7 @@ impl Config {
             titles: read.yes(&keys::TITLES),
             strategies: read.tree(&keys::STRATEGIES),
             auxiliary: read.tree(&keys::AUXILIARY),
+            auxiliary_any_vendor: read.yes(&keys::AUXILIARY_ANY_VENDOR),
             soul: read.text(&keys::SOUL).into(),
             terminal: TerminalConfig {
                 timeout: read.seconds(&keys::TERMINAL_TIMEOUT),

@@ -15,7 +15,7 @@ use super::{Exit, Failure};
 use crate::config::Loaded;
 use crate::effects::profile_stream;
 use crate::providers::credentials::Store;
-use crate::providers::resolve::{Chain, Sources, Wanted, chain};
+use crate::providers::resolve::{Chain, Sources, Wanted, any_vendor, chain};
 use crate::providers::{Resolved, offline};
 use crate::runtime::models::{AuxiliarySettings, Beginning, ModelTable, Strategies, Strategy};
 use crate::runtime::{AUXILIARY_TIME_MAX, Clock, SystemClock};
@@ -50,6 +50,8 @@ pub async fn models(loaded: &Loaded, log: &Arc<dyn Log>, views: &Views) -> Resul
     let first = resolved(loaded, &wanted(loaded), Some(log)).await?;
     let Chain { models: fallbacks, problems } = fallbacks(loaded, log).await?;
     let (auxiliary, extra) = auxiliary(loaded, log).await?;
+    let asked_anyway = [&first].into_iter().chain(&fallbacks).map(|model| model.choice.provider.as_str());
+    let anyone = anyone(loaded, log, &asked_anyway.collect::<Vec<_>>()).await?;
     let mut policy = loaded.config.policy(streaming(loaded, &first));
     policy.fallbacks = fallbacks.iter().map(|model| streaming(loaded, model)).collect();
     policy.titles &= first.choice.provider != offline::PROVIDER;
@@ -61,7 +63,8 @@ pub async fn models(loaded: &Loaded, log: &Arc<dyn Log>, views: &Views) -> Resul
         profile: profile_stream(loaded.home.profile_name()),
         spent_today: spent_today(views, &policy, loaded.home.profile_name())?,
         uses: if strategies.is_empty() { Vec::new() } else { uses(views)? },
-        models: [first].into_iter().chain(fallbacks).chain(extra).collect(),
+        anyone: anyone.iter().map(|model| streaming(loaded, model)).collect(),
+        models: [first].into_iter().chain(fallbacks).chain(extra).chain(anyone).collect(),
         strategies,
         auxiliary,
     };
@@ -79,6 +82,30 @@ async fn fallbacks(loaded: &Loaded, log: &Arc<dyn Log>) -> Result<Chain, Failure
     if loaded.config.fallbacks.is_empty() {
         return Ok(Chain::default());
     }
+    let found = async |at: Sources<'_>| chain(&loaded.config.fallbacks, &wanted(loaded), at).await;
+    from_sources(loaded, log, found).await
+}
+
+/// Who may be asked besides the conversation because there is a key, where the person allows that.
+async fn anyone(
+    loaded: &Loaded,
+    log: &Arc<dyn Log>,
+    asked_anyway: &[&str],
+) -> Result<Vec<Resolved>, Failure> {
+    if !loaded.config.auxiliary_any_vendor {
+        return Ok(Vec::new());
+    }
+    let found = async |at: Sources<'_>| any_vendor(asked_anyway, at).await;
+    let found = from_sources(loaded, log, found).await?;
+    found.map_err(|error| Failure::new(Exit::Config, error).hint("herm doctor"))
+}
+
+/// What is found with the vendors and the keys of this home; servers on this machine are not looked for.
+async fn from_sources<T>(
+    loaded: &Loaded,
+    log: &Arc<dyn Log>,
+    find: impl AsyncFnOnce(Sources<'_>) -> T,
+) -> Result<T, Failure> {
     let catalogue = catalogue(loaded)?;
     let store = Store::of(loaded.home.root());
     let keys = |name: &str| key(loaded, name);
@@ -91,7 +118,7 @@ async fn fallbacks(loaded: &Loaded, log: &Arc<dyn Log>) -> Result<Chain, Failure
         local_servers: false,
         keys_needed: true,
     };
-    Ok(chain(&loaded.config.fallbacks, &wanted(loaded), at).await)
+    Ok(find(at).await)
 }
 
 fn bad(setting: &str, reason: impl std::fmt::Display) -> Failure {

@@ -3,8 +3,9 @@
 //!
 //! [`target`] finds out where requests go, [`mode`] which wire format is spoken there, [`place`] what
 //! the address alone says of that, [`keys`] who we are to it, and [`finish`] what the model can do and
-//! costs. [`chain`] does it for the models that are called instead.
+//! costs. [`chain`] does it for the models that are called instead, [`any_vendor`] for whoever has a key.
 
+mod any_vendor;
 mod chain;
 mod explain;
 mod finish;
@@ -26,6 +27,7 @@ use super::probe::{PROBE_TIME_MAX, probe};
 use super::{Deadlines, Error, Provider, offline};
 use crate::config::Secret;
 
+pub use any_vendor::any_vendor;
 pub use chain::{Chain, Fallback, chain};
 pub use explain::{Explanation, explain};
 pub use keys::{HeldKey, held};

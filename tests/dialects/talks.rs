@@ -181,6 +181,57 @@ fn a_model_that_cannot_be_had_is_stood_in_for_within_the_same_turn() {
 }
 
 #[test]
+fn a_question_besides_goes_on_to_any_vendor_with_a_key_only_where_that_is_allowed() {
+    for allowed in [false, true] {
+        // The conversation goes well, and whoever is shown the picture fails.
+        let own = ModelServer::computed(|request| {
+            let last = request.json["messages"].as_array().unwrap().last().unwrap();
+            match (request.json["tools"].is_array(), last["role"] == "tool") {
+                (false, _) => Reply::status(404, &Wire::ChatCompletions.refusal(404)),
+                (true, false) => Reply::call(
+                    "vision_analyze",
+                    &json!({"image_url": "grey.png", "question": "What is it?"}),
+                ),
+                (true, true) => Reply::text("Done."),
+            }
+        });
+        let other = ModelServer::computed(|_| Reply::text("A grey square."));
+        let stage = Stage::new();
+        image::RgbImage::from_pixel(20, 10, image::Rgb([90, 90, 90])).save(stage.path("grey.png")).unwrap();
+        std::fs::create_dir_all(stage.home()).unwrap();
+        let vendors = json!({
+            "own": {"base_url": own.base_url(), "dialect": "chat_completions", "auth": "none", "model": "eye",
+                "models": [{"name": "eye", "images": true}]},
+            "openrouter": {"base_url": other.base_url(), "model": "seer",
+                "models": [{"name": "seer", "images": true}]},
+        });
+        let config = format!("auxiliary_any_vendor: {allowed}\nproviders: {vendors}\n");
+        std::fs::write(stage.home().join("config.yaml"), config).unwrap();
+        let mut command = stage.command(&["chat", "--provider", "own", "-q", "look at grey.png"]);
+        command.env("OPENROUTER_API_KEY", "key-of-the-gateway-0001");
+        let run = Stage::finish(command);
+        assert_eq!((run.exit, run.out.trim()), (0, "Done."), "{}", run.err);
+        let asked: Vec<String> = stage
+            .events()
+            .into_iter()
+            .filter_map(|recorded| match recorded.event {
+                Event::AuxiliaryCallStarted(started) => Some(started.provider),
+                _ => None,
+            })
+            .collect();
+        let told = own.requests().last().unwrap().last_text().contains("A grey square.");
+        match allowed {
+            false => assert_eq!((asked, other.requests().len(), told), (vec!["own".to_owned()], 0, false)),
+            true => {
+                assert_eq!((asked, told), (vec!["own".to_owned(), "openrouter".to_owned()], true));
+                let key = other.requests()[0].header("authorization").map(str::to_owned);
+                assert_eq!(key.as_deref(), Some("Bearer key-of-the-gateway-0001"));
+            }
+        }
+    }
+}
+
+#[test]
 fn where_everything_fails_the_person_is_told_of_the_first_failure_in_plain_words() {
     // Case `err-ui-o`.
     let spent = json!({"error": {"message": "API key USD spend limit exceeded"}}).to_string();
@@ -271,6 +322,8 @@ fn pictures_of_a_tool_that_a_server_refuses_are_left_out_and_named() {
     assert_eq!((run.exit, run.out.trim()), (0, "I cannot see it."), "{}", run.err);
     let strip = FailureAction::Strip { what: herm_schema::events::Stripped::ToolImages };
     assert_eq!(actions(&stage), [(FailureClass::MultimodalToolContentUnsupported, strip)]);
+    let told = run.err.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(told.contains("trying again without the images of tools"), "the person is told: {told}");
     let requests = server.requests();
     let pictures: Vec<bool> =
         requests.iter().map(|request| request.body.contains("image/png;base64")).collect();

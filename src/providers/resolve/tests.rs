@@ -52,6 +52,32 @@ async fn a_key_chooses_its_vendor_and_is_named_by_its_fingerprint() {
 }
 
 #[tokio::test]
+async fn whoever_has_a_key_is_found_in_the_order_in_which_they_are_asked() {
+    let set =
+        ["GROQ_API_KEY", "ANTHROPIC_API_KEY", "OPENROUTER_API_KEY", "AWS_ACCESS_KEY_ID", "DEEPSEEK_API_KEY"];
+    let keys = |name: &str| set.contains(&name).then(|| Secret::new(format!("key-{name}")));
+    let catalogue = Catalogue::built_in();
+    let at = Sources {
+        keys: &keys,
+        catalogue: &catalogue,
+        store: None,
+        witness: None,
+        local_servers: true,
+        keys_needed: true,
+    };
+    let found = any_vendor(&["deepseek"], at).await.unwrap();
+    let names: Vec<&str> = found.iter().map(|found| found.choice.provider.as_str()).collect();
+    assert_eq!(
+        names,
+        ["openrouter", "anthropic", "groq"],
+        "neither who is asked anyway nor who is only asked by name"
+    );
+    assert!(found.iter().all(|found| !found.choice.model.is_empty() && found.choice.credentials.len() == 1));
+    let without = Sources { keys: &|_| None, ..at };
+    assert!(any_vendor(&[], without).await.unwrap().is_empty());
+}
+
+#[tokio::test]
 async fn a_vendors_own_model_goes_to_that_vendor() {
     let keys = [("OPENROUTER_API_KEY", "a"), ("DEEPSEEK_API_KEY", "b")];
     let resolved = choose(&wanted(None, Some("deepseek-reasoner"), None), &keys).await.unwrap();

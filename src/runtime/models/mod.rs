@@ -36,6 +36,7 @@ pub struct ModelTable {
     credentials: Mutex<Credentials>,
     spent: Mutex<Spent>,
     auxiliary: Vec<AuxiliarySettings>,
+    anyone: Vec<ModelChoice>,
 }
 
 /// What a [`ModelTable`] begins with.
@@ -46,6 +47,8 @@ pub struct Beginning {
     pub models: Vec<Resolved>,
     pub strategies: Strategies,
     pub auxiliary: Vec<AuxiliarySettings>,
+    /// Who may be asked besides the conversation after everybody else.
+    pub anyone: Vec<ModelChoice>,
     /// Today's spending so far, in micro-dollars.
     pub spent_today: u64,
     /// Calls of each key so far, by provider and fingerprint.
@@ -69,6 +72,7 @@ impl ModelTable {
             credentials: Mutex::new(credentials),
             spent: Mutex::new(spent),
             auxiliary: with.auxiliary,
+            anyone: with.anyone,
         })
     }
 
@@ -181,7 +185,7 @@ impl Models for ModelTable {
     }
 
     fn auxiliary(&self, task: AuxiliaryTask, policy: &Policy) -> Vec<AuxiliaryModel> {
-        auxiliary::models(&self.auxiliary, task, policy)
+        auxiliary::models(&self.auxiliary, &self.anyone, task, policy)
     }
 }
 

@@ -88,6 +88,7 @@ fn table(log: &Arc<dyn Log>) -> ModelTable {
         models: Vec::new(),
         strategies: Strategies::new(),
         auxiliary: Vec::new(),
+        anyone: Vec::new(),
         spent_today: 0,
         uses: Vec::new(),
     };
@@ -189,11 +190,18 @@ fn a_task_asks_its_own_model_first_and_the_sessions_after() {
     };
     let fallback = ModelChoice::new("q", "other", "chat_completions");
     let policy = Policy { model: choice(&[]), fallbacks: vec![fallback], ..policy() };
-    let asked = |task| -> Vec<(String, u64)> {
-        let models = auxiliary::models(std::slice::from_ref(&settings), task, &policy);
+    let sees = ModelChoice { images: true, ..ModelChoice::new("r", "any", "chat_completions") };
+    let asked_of = |anyone: &[ModelChoice], task| -> Vec<(String, u64)> {
+        let models = auxiliary::models(std::slice::from_ref(&settings), anyone, task, &policy);
         models.into_iter().map(|model| (model.choice.provider, model.time_max.as_secs())).collect()
     };
+    let asked = |task| asked_of(&[], task);
     assert_eq!(asked(AuxiliaryTask::Title), [("cheap".into(), 7), ("p".into(), 7), ("q".into(), 7)]);
     assert_eq!(asked(AuxiliaryTask::Review), [("p".into(), 30), ("q".into(), 30)]);
     assert_eq!(asked(AuxiliaryTask::Vision), [], "none of them sees");
+    let anyone = [ModelChoice::new("blind", "any", "chat_completions"), sees];
+    assert_eq!(asked_of(&anyone, AuxiliaryTask::Vision), [("r".into(), 30)]);
+    let names: Vec<String> =
+        asked_of(&anyone, AuxiliaryTask::Title).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["cheap", "p", "q", "blind", "r"]);
 }
