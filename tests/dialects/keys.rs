@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use herm::providers::dialects::WireRequest;
+use herm_schema::Event;
 use ring::signature::{KeyPair, RSA_PKCS1_2048_8192_SHA256, RsaKeyPair, UnparsedPublicKey};
 use rustls_pki_types::PrivatePkcs8KeyDer;
 use rustls_pki_types::pem::PemObject;
@@ -329,4 +330,40 @@ fn a_key_is_printed_by_a_command_once_for_each_process() {
     assert!(requests.iter().all(|request| request.header("authorization") == Some(&bearer)));
     assert_eq!(std::fs::read_to_string(&asked).unwrap(), "x\nx\n");
     server.verify();
+}
+
+#[test]
+fn a_token_that_has_expired_is_asked_for_again_in_the_middle_of_a_turn() {
+    let (old, new) = ("token-that-expires-0000001", "token-that-is-new-00000001");
+    let stage = Stage::new();
+    let vault = stage.work().with_file_name("vault");
+    std::fs::write(&vault, old).unwrap();
+    let (holds, bearer) = (vault.clone(), |token: &str| format!("Bearer {token}"));
+    let server = ModelServer::computed(move |request| {
+        let valid = bearer(&std::fs::read_to_string(&holds).unwrap());
+        let is_second = request.json["messages"].as_array().unwrap().last().unwrap()["role"] == "tool";
+        match (request.header("authorization") == Some(&valid), is_second) {
+            (false, _) => Reply::status(401, &Wire::ChatCompletions.refusal(401)),
+            (true, true) => Reply::text("Done."),
+            (true, false) => {
+                // Time passes.
+                std::fs::write(&holds, new).unwrap();
+                Reply::call("read_file", &json!({"path": "a.txt"}))
+            }
+        }
+    });
+    std::fs::write(stage.path("a.txt"), "alpha\n").unwrap();
+    let added = stage.run(&["auth", "add", "groq", "--command", &format!("cat '{}'", vault.display())]);
+    assert_eq!(added.exit, 0, "{}", added.err);
+    let mut command = stage.command(&["chat", "--provider", "groq", "--model", "some-model", "-q", "go"]);
+    command.env("HERM_PROVIDERS", json!({"groq": {"base_url": server.base_url()}}).to_string());
+    let run = Stage::finish(command);
+    assert_eq!((run.exit, run.out.trim()), (0, "Done."), "{}", run.err);
+    let shown: Vec<_> =
+        server.requests().iter().map(|request| request.header("authorization").unwrap().to_owned()).collect();
+    assert_eq!(shown, [old, old, new].map(|token| format!("Bearer {token}")));
+    let rested =
+        stage.events().into_iter().any(|recorded| matches!(recorded.event, Event::CredentialRested(_)));
+    assert!(!rested, "the key is as good as before");
+    stays_untold(&stage, &[old, new]);
 }

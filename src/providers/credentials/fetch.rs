@@ -1,15 +1,19 @@
 //! Asks a command or the system's keyring for a secret, within a time limit.
 
 use std::process::Stdio;
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use tokio::process::Command;
-use tokio::sync::OnceCell;
 
 use crate::config::Secret;
 
 /// How long a command may take; a password manager may ask a person for a fingerprint.
 pub const FETCH_TIME_MAX: Duration = Duration::from_secs(30);
+/// For how long it is not asked anew whether there is another secret.
+const RENEWED_FOR: Duration = Duration::from_secs(60);
+/// Secrets of one source that are taken out of texts: the one now, and the one before it.
+const KNOWN_MAX: usize = 2;
 /// Largest secret, in bytes.
 const SECRET_BYTES_MAX: usize = 16 << 10;
 
@@ -26,7 +30,8 @@ pub enum FetchFailure {
     Useless { what: String, found: &'static str },
 }
 
-/// A command line that prints a secret. It is run once; the secret is kept in memory.
+/// A command line that prints a secret. It is run once, since it may ask a person; the secret is kept in
+/// memory until an endpoint refuses it. What is printed may be a token that does not live as long as herm.
 #[derive(Debug)]
 pub struct Fetch {
     /// For messages.
@@ -34,7 +39,16 @@ pub struct Fetch {
     program: String,
     arguments: Vec<String>,
     limit: Duration,
-    fetched: OnceCell<Secret>,
+    held: tokio::sync::Mutex<Held>,
+    /// The newest last.
+    known: Mutex<Vec<Secret>>,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    secret: Option<Secret>,
+    /// When it was last asked for another one, and whether there was one.
+    renewed: Option<(Instant, bool)>,
 }
 
 impl Fetch {
@@ -57,7 +71,14 @@ impl Fetch {
 
     fn new(what: String, program: &str, arguments: Vec<String>) -> Self {
         let program = program.to_owned();
-        Self { what, program, arguments, limit: FETCH_TIME_MAX, fetched: OnceCell::new() }
+        Self {
+            what,
+            program,
+            arguments,
+            limit: FETCH_TIME_MAX,
+            held: Default::default(),
+            known: Mutex::default(),
+        }
     }
 
     /// With another limit.
@@ -71,12 +92,45 @@ impl Fetch {
     /// # Errors
     /// [`FetchFailure`]; the next call tries again.
     pub async fn secret(&self) -> Result<Secret, FetchFailure> {
-        self.fetched.get_or_try_init(|| self.run()).await.cloned()
+        let mut held = self.held.lock().await;
+        match &held.secret {
+            Some(secret) => Ok(secret.clone()),
+            None => Ok(held.secret.insert(self.learnt().await?).clone()),
+        }
+    }
+
+    /// The secret was refused: whether there is another one now. It is asked at most once a minute; within
+    /// that, whoever was refused as well hears the same.
+    pub async fn renew(&self) -> bool {
+        let mut held = self.held.lock().await;
+        if let Some((at, was_new)) = held.renewed
+            && at.elapsed() < RENEWED_FOR
+        {
+            return was_new;
+        }
+        // One that cannot be had does not make the old one worse.
+        let new = self.learnt().await.ok().filter(|new| held.secret.as_ref() != Some(new));
+        held.renewed = Some((Instant::now(), new.is_some()));
+        if let Some(new) = new {
+            held.secret = Some(new);
+        }
+        held.renewed.is_some_and(|(_, is_new)| is_new)
     }
 
     /// What is known by now, for those who take secrets out of texts.
-    pub fn known(&self) -> Option<Secret> {
-        self.fetched.get().cloned()
+    pub fn known(&self) -> Vec<Secret> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    async fn learnt(&self) -> Result<Secret, FetchFailure> {
+        let secret = self.run().await?;
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.last() != Some(&secret) {
+            known.push(secret.clone());
+            let more = known.len().saturating_sub(KNOWN_MAX);
+            known.drain(..more);
+        }
+        Ok(secret)
     }
 
     async fn run(&self) -> Result<Secret, FetchFailure> {

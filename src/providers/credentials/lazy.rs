@@ -17,6 +17,11 @@ pub trait Source: Send + Sync {
     /// A classified failure.
     fn secret(&self) -> BoxFuture<'_, Result<Secret, ModelFailure>>;
 
+    /// The secret was refused: whether there is another one now.
+    fn renew(&self) -> BoxFuture<'_, bool> {
+        Box::pin(async { false })
+    }
+
     /// Everything that must appear in no text.
     fn known(&self) -> Vec<Secret>;
 }
@@ -33,8 +38,12 @@ impl Source for Fetch {
         })
     }
 
+    fn renew(&self) -> BoxFuture<'_, bool> {
+        Box::pin(Self::renew(self))
+    }
+
     fn known(&self) -> Vec<Secret> {
-        Self::known(self).into_iter().collect()
+        Self::known(self)
     }
 }
 
@@ -80,6 +89,10 @@ impl Authorize for Lazy {
             let secret = self.source.secret().await?;
             self.made(secret)?.authorize(request).await
         })
+    }
+
+    fn renew(&self) -> BoxFuture<'_, bool> {
+        self.source.renew()
     }
 
     fn secrets(&self) -> Vec<Secret> {

@@ -112,7 +112,7 @@ async fn a_command_tells_its_secret_once() {
     let (one, two) = tokio::join!(fetch.secret(), fetch.secret());
     assert_eq!((one.unwrap().reveal(), two.unwrap().reveal()), ("the-key", "the-key"));
     assert_eq!(std::fs::read_to_string(mark).unwrap().lines().count(), 1);
-    assert_eq!(fetch.known(), Some(Secret::new("the-key")));
+    assert_eq!(fetch.known(), [Secret::new("the-key")]);
 }
 
 #[tokio::test]
@@ -125,6 +125,29 @@ async fn a_command_that_fails_hangs_or_says_nothing_is_told_without_its_output()
     assert!(told("sleep 60").await.contains("did not end"));
     assert!(told("true").await.ends_with("printed nothing"));
     assert!(told("printf 'a\\nb'").await.contains("more than one line"));
+}
+
+#[tokio::test]
+async fn a_secret_that_is_refused_is_asked_for_again_and_not_over_and_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let (vault, mark) = (folder.path().join("vault"), folder.path().join("mark"));
+    let fetch = Fetch::command(&format!("echo x >> {}; cat {}", mark.display(), vault.display()));
+    std::fs::write(&vault, "one").unwrap();
+    assert_eq!(fetch.secret().await.unwrap(), Secret::new("one"));
+    std::fs::write(&vault, "two").unwrap();
+    let (first, second) = tokio::join!(fetch.renew(), fetch.renew());
+    assert!(first && second, "whoever was refused at the same time hears of it");
+    assert_eq!(fetch.secret().await.unwrap(), Secret::new("two"));
+    assert_eq!(fetch.known(), ["one", "two"].map(Secret::new));
+    assert_eq!(std::fs::read_to_string(&mark).unwrap(), "x\nx\n");
+
+    let same = Fetch::command("echo one");
+    same.secret().await.unwrap();
+    assert!(!same.renew().await);
+    let broken = Fetch::command(&format!("cat {0} && rm {0}", vault.display()));
+    broken.secret().await.unwrap();
+    assert!(!broken.renew().await);
+    assert_eq!(broken.secret().await.unwrap(), Secret::new("two"), "what cannot be had changes nothing");
 }
 
 #[tokio::test]

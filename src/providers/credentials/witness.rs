@@ -44,6 +44,10 @@ impl Authorize for Witnessed {
         })
     }
 
+    fn renew(&self) -> BoxFuture<'_, bool> {
+        self.inner.renew()
+    }
+
     fn secrets(&self) -> Vec<Secret> {
         self.inner.secrets()
     }

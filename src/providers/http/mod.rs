@@ -1,8 +1,9 @@
 //! The transport that every dialect over HTTP shares: one request, one answer, deadlines, bounds.
 //!
 //! Time is measured on content, not on bytes: a server that only keeps the line open is as silent
-//! as one that says nothing. Nothing is retried here. A key is put into a header that cannot be
-//! printed and is taken out of every text that leaves.
+//! as one that says nothing. Nothing is retried here, but for one case: where a key is refused that its
+//! source has another one for by now, the request goes out once more with that. A key is put into a
+//! header that cannot be printed and is taken out of every text that leaves.
 
 pub mod auth;
 mod client;
@@ -13,6 +14,7 @@ use std::time::{Duration, SystemTime};
 
 use herm_schema::Micros;
 use herm_schema::events::{ModelFailure, Timings};
+use reqwest::StatusCode;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use tokio::time::Instant;
 
@@ -116,7 +118,11 @@ impl HttpProvider {
         let started = Instant::now();
         let mut watch = Watch::new(started, context.deadlines);
         let encoded = self.encoded(request, &context.deadlines)?;
-        let response = self.send(encoded, &context.deadlines, &watch).await?;
+        let mut response = self.send(encoded, &context.deadlines, &watch).await?;
+        if response.status() == StatusCode::UNAUTHORIZED && watch.until(self.auth.renew()).await? {
+            let encoded = self.encoded(request, &context.deadlines)?;
+            response = self.send(encoded, &context.deadlines, &watch).await?;
+        }
         if !response.status().is_success() {
             return Err(refused(response, &mut watch).await);
         }

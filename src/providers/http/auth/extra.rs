@@ -42,6 +42,10 @@ impl Authorize for WithHeaders {
         self.inner.authorize(request)
     }
 
+    fn renew(&self) -> BoxFuture<'_, bool> {
+        self.inner.renew()
+    }
+
     fn secrets(&self) -> Vec<Secret> {
         self.inner.secrets()
     }

@@ -30,6 +30,11 @@ pub trait Authorize: Send + Sync {
     /// A classified failure: a key that no header takes, a token that cannot be fetched.
     fn authorize<'a>(&'a self, request: &'a mut reqwest::Request) -> BoxFuture<'a, Result<(), ModelFailure>>;
 
+    /// The endpoint does not know what was put on: whether there is something else to put on now.
+    fn renew(&self) -> BoxFuture<'_, bool> {
+        Box::pin(async { false })
+    }
+
     /// The texts that must not appear in any message.
     fn secrets(&self) -> Vec<Secret>;
 
