@@ -131,7 +131,7 @@ fn a_program_calls_tools_from_there(stage: &Stage, variables: &[(&str, &str)]) {
     let calls = [
         ("terminal", json!({"command": "mkdir -p prog && cd prog && export GIVEN=here"})),
         ("execute_code", json!({"code": code})),
-        ("terminal", json!({"command": "ls -A ~/.herm/programs"})),
+        ("terminal", json!({"command": "ls -A ~/.herm/programs 2>/dev/null"})),
     ];
     let replies = calls.iter().map(|(name, arguments)| Reply::call(name, arguments));
     let server = ModelServer::start(replies.chain([Reply::text("Done.")]));
@@ -190,8 +190,22 @@ fn a_program_runs_in_a_container_that_has_python_and_says_where_there_is_none() 
 }
 
 #[test]
-fn what_is_left_running_here_begins_as_the_session_stands() {
+fn what_apptainer_would_run_takes_up_the_session_and_calls_tools() {
+    let (stage, scratch) = (Stage::new(), Scratch::new());
+    let program = super::singularity::double_in(&scratch.made("bin"));
+    let variables = [
+        ("HERM_TERMINAL_BACKEND", "singularity"),
+        ("HERM_SINGULARITY_IMAGE", "image.sif"),
+        ("HERM_SINGULARITY_PROGRAM", text(&program)),
+    ];
+    a_process_begins_as_the_session_stands(&stage, &variables);
+    a_program_calls_tools_from_there(&stage, &variables);
+}
+
+#[test]
+fn what_is_left_running_here_and_programs_begin_as_the_session_stands() {
     a_process_begins_as_the_session_stands(&Stage::new(), &[]);
+    a_program_calls_tools_from_there(&Stage::new(), &[]);
 }
 
 /// The newest tool result of a request.

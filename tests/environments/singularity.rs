@@ -38,11 +38,17 @@ shift
 exec "$@"
 "#;
 
-fn double(scratch: &Scratch, image: &str) -> Singularity {
+/// The double as a program, in this folder.
+pub fn double_in(folder: &Path) -> PathBuf {
     use std::os::unix::fs::PermissionsExt;
-    let program = scratch.path("apptainer");
+    let program = folder.join("apptainer");
     std::fs::write(&program, DOUBLE).unwrap();
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    program
+}
+
+fn double(scratch: &Scratch, image: &str) -> Singularity {
+    let program = double_in(&scratch.path(""));
     let settings =
         SingularitySettings { program: Some(program), image: image.into(), network: false, volumes: vec![] };
     Singularity::new(settings, VariablePolicy::default(), scratch.path("sandbox"))
