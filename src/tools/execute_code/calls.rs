@@ -84,7 +84,7 @@ impl Calls {
 ///
 /// # Errors
 /// When the system has no random numbers.
-pub fn secret() -> std::io::Result<String> {
+fn secret() -> std::io::Result<String> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(std::io::Error::other)?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())

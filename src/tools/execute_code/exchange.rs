@@ -2,7 +2,8 @@
 //! folder over there, a second command line says them on its output, which arrives in a spool on this
 //! machine, and the answer is a file that is put beside it. Nothing has to be reachable from there.
 //!
-//! The folder is the user's own over there. It goes with the program; what a herm that was killed left
+//! The folder is the user's own over there, and named by the call. It goes with the program, or when the
+//! next herm looks what became of it: the program then hears that herm is gone. What nobody looks after
 //! goes after a day, when the next program is begun.
 
 use std::fs::File;
@@ -15,7 +16,7 @@ use futures_util::future::FusedFuture;
 use futures_util::stream::FuturesUnordered;
 use tokio_util::sync::CancellationToken;
 
-use super::calls::{AT_ONCE_MAX, CALL_BYTES_MAX, Calls, secret};
+use super::calls::{AT_ONCE_MAX, CALL_BYTES_MAX, Calls};
 use super::{HELPER, PYTHON};
 use crate::environments::files::unique;
 use crate::environments::{Environment, Execution, FileAccess, quoted};
@@ -54,11 +55,11 @@ impl<'a> Exchange<'a> {
         code: &str,
         time_max: Duration,
     ) -> Result<Self, String> {
-        let name = secret().map_err(|error| error.to_string())?;
+        let name = name(context);
         let (helper, relay) = (quoted(HELPER), quoted(RELAY));
         let short = if code.len() <= INLINE_BYTES_MAX { code } else { "" };
         let line = format!(
-            "{PYTHON}\nPATH=$PATH:/usr/local/bin:/usr/bin:/bin; umask 077; d={PROGRAMS}/{name}\n\
+            "{PYTHON}\nPATH=$PATH:/usr/local/bin:/usr/bin:/bin; umask 077; d={PROGRAMS}/{name}; rm -rf \"$d\"\n\
              mkdir -p \"$d\" && cd \"$d\" || exit 1\n\
              find .. -mindepth 1 -maxdepth 1 -mmin +1440 -exec rm -rf {{}} + 2>/dev/null\n\
              printf %s {helper} > herm_tools.py && printf %s {relay} > relay.py && \
@@ -73,6 +74,15 @@ impl<'a> Exchange<'a> {
             made.put("main.py", code.as_bytes()).await?;
         }
         Ok(made)
+    }
+
+    /// Takes away what a herm that is gone has left of this call.
+    pub async fn clear(environment: &'a dyn Environment, context: &'a ToolContext) {
+        let left = Self { environment, context, folder: PathBuf::new(), time_max: FOLDER_TIME_MAX };
+        let line = format!("rm -rf \"{PROGRAMS}/{}\"", name(context));
+        if let Err(error) = left.said(line, &context.cancel).await {
+            tracing::warn!(error, "the folder of a program is left in its environment");
+        }
     }
 
     pub fn folder(&self) -> &Path {
@@ -165,6 +175,12 @@ impl<'a> Exchange<'a> {
             code => Err(format!("the program cannot be brought over (exit status {code}): {}", said.trim())),
         }
     }
+}
+
+/// The same for the same call, also after a restart.
+fn name(context: &ToolContext) -> String {
+    let hash = blake3::hash(format!("{} {}", context.session, context.call).as_bytes()).to_hex();
+    hash.chars().take(32).collect()
 }
 
 /// What has arrived of the calls, read piece by piece.

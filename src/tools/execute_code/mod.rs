@@ -108,6 +108,10 @@ impl Typed for ExecuteCode {
             else {
                 return Recovered::Unknown;
             };
+            if !environment.is_this_machine() {
+                // Nobody answers it any more; it would wait until its time is over.
+                Exchange::clear(&*environment, context).await;
+            }
             match environment.recover(&context.spool, &context.cancel).await {
                 Recovery::NeverBegan => Recovered::NotDone,
                 Recovery::Unknown => Recovered::Unknown,

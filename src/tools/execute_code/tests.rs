@@ -9,10 +9,12 @@ use crate::environments::{Local, VariablePolicy};
 use crate::tools::testing::{Place as Stage, place};
 use crate::tools::{ProgramCall, Services, Tool};
 
-/// Answers `read_file` with its path, and fails everything else.
+/// Answers `read_file` with its path, and fails everything else; or never answers.
+#[derive(Default)]
 struct Answers {
     log: herm_replay::log::MemoryLog,
     asked: Mutex<Vec<(u32, String, String)>>,
+    mute: bool,
 }
 
 impl Services for Answers {
@@ -30,6 +32,9 @@ impl Services for Answers {
 
     fn call_tool<'a>(&'a self, _: &'a ToolContext, asked: ProgramCall<'a>) -> BoxFuture<'a, ToolResult> {
         self.asked.lock().unwrap().push((asked.nth, asked.name.to_owned(), asked.arguments.to_owned()));
+        if self.mute {
+            return Box::pin(std::future::pending());
+        }
         let arguments: Value = serde_json::from_str(asked.arguments).unwrap();
         let result = match asked.name {
             "read_file" => {
@@ -104,7 +109,7 @@ async fn run_elsewhere(code: &str, limits: Limits) -> Run {
 }
 
 async fn run_in(environment: Arc<dyn Environment>, stage: &Stage, code: &str, limits: Limits) -> Run {
-    let services = Arc::new(Answers { log: Default::default(), asked: Mutex::default() });
+    let services = Arc::new(Answers::default());
     let context = ToolContext { services: services.clone(), ..stage.context.clone() };
     let tool = ExecuteCode::new(Arc::new(Environments::only(environment)), limits);
     let result = tool.run(&json!({"code": code}), &context).await;
@@ -140,6 +145,35 @@ async fn a_long_program_and_large_calls_at_once_come_through_elsewhere() {
     let run = run_elsewhere(&code, Limits::default()).await;
     assert_eq!(run.shown["output"], format!("{} 100000\n", 9 * (200_000 + 1 + 3)), "{}", run.shown);
     assert_eq!(run.asked.len(), 9);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_hears_that_its_herm_is_gone_when_the_next_one_looks() {
+    let (stage, home) = (place(), tempfile::tempdir().unwrap());
+    let services = Arc::new(Answers { mute: true, ..Answers::default() });
+    let context = ToolContext { services: services.clone(), ..stage.context.clone() };
+    let tool = |home: &Path| {
+        let elsewhere = Arc::new(Elsewhere::new(home));
+        Arc::new(ExecuteCode::new(Arc::new(Environments::only(elsewhere)), Limits::default()))
+    };
+    let code = "from herm_tools import read_file, ToolError\n\
+                try:\n    read_file(path='a')\nexcept ToolError as error:\n    print(error)\n";
+    let arguments = json!({"code": code});
+    let (first, its_context) = (tool(home.path()), context.clone());
+    let running = tokio::spawn({
+        let arguments = arguments.clone();
+        async move { Tool::run(&*first, &arguments, &its_context).await.shown }
+    });
+    while services.asked.lock().unwrap().is_empty() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    running.abort();
+    let Recovered::Finished(result) = Tool::recover(&*tool(home.path()), &arguments, &context).await else {
+        panic!("what became of it is known");
+    };
+    let shown: Value = serde_json::from_str(&result.shown).unwrap();
+    assert_eq!((&shown["output"], &shown["status"]), (&json!("herm is gone\n"), &json!("success")));
+    assert_eq!(std::fs::read_dir(home.path().join(".herm/programs")).unwrap().count(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
