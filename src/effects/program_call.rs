@@ -4,7 +4,7 @@
 use herm_replay::reducer::command::{Fact, Prepared, Question};
 use herm_replay::reducer::state::{Asked, CallStatus};
 use herm_replay::reducer::{Command, canonical};
-use herm_schema::events::{Decision, ProgramCallFinished, ProgramCallStarted, ToolCall};
+use herm_schema::events::{CommandBlocked, Decision, ProgramCallFinished, ProgramCallStarted, ToolCall};
 use herm_schema::{JsonText, Text};
 use serde_json::Value;
 use tokio::time::Instant;
@@ -123,7 +123,11 @@ async fn prepared(
         Prepared::Ask(question) | Prepared::Refuse(question) => {
             Err(format!("this needs the user's yes ({}), and nobody is there to ask", question.reason))
         }
-        Prepared::Block { shown, .. } => Err(shown),
+        Prepared::Block { rule, subject, shown } => {
+            let blocked = CommandBlocked { call: context.call, rule, subject };
+            let recorded = run.recorder.record(Command::Record(Fact::CommandBlocked(blocked))).await;
+            Err(recorded.map_or_else(|error| error.to_string(), |_| shown))
+        }
         Prepared::Veto { why } => Err(format!("a hook forbids it: {why}")),
         Prepared::Invalid { shown } => Err(herm_replay::reducer::notices::why_skipped(&shown)),
         Prepared::Judged { .. } => Err("it could not be judged".to_owned()),

@@ -38,6 +38,11 @@ fn a_program_calls_tools_by_the_rules_that_hold_for_the_model() {
     let begun = |event: &Event| matches!(event, Event::ProgramCallStarted(_));
     let ended = |event: &Event| matches!(event, Event::ProgramCallFinished(_));
     assert_eq!((count(&stage, begun), count(&stage, ended)), (2, 2), "what was refused did not begin");
+    let blocked =
+        |event: &Event| matches!(event, Event::CommandBlocked(event) if event.rule == "delete-root");
+    assert_eq!(count(&stage, blocked), 1, "and is recorded as any other");
+    let simulated = stage.run(&["replay", "simulate", &stage.session().unwrap().to_string()]);
+    assert_eq!(simulated.exit, 0, "{simulated:?}");
     server.verify();
 }
 

@@ -167,6 +167,11 @@ fn commands(state: &SessionState, append: &[Recorded]) -> Vec<Command> {
         {
             vec![Command::AskAside { call: e.call, question: question(e) }]
         }
+        Event::CommandBlocked(e)
+            if matches!(state.call(e.call).map(|call| &call.status), Some(CallStatus::Started { .. })) =>
+        {
+            vec![Command::Record(Fact::CommandBlocked(e.clone()))]
+        }
         Event::ToolCallStarted(ToolCallStarted { call, .. })
         | Event::ApprovalJudged(ApprovalJudged { call, .. })
         | Event::ApprovalRequested(ApprovalRequested { call, .. })

@@ -154,6 +154,8 @@ pub enum Fact {
     CheckpointRestored(CheckpointRestored),
     ProcessStarted(ProcessStarted),
     ProcessEnded(ProcessEnded),
+    /// A call of a program that runs, which a rule forbids.
+    CommandBlocked(CommandBlocked),
     ProgramCallStarted(ProgramCallStarted),
     ProgramCallFinished(ProgramCallFinished),
     PreviewPosted(PreviewPosted),

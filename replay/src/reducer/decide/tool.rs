@@ -176,6 +176,7 @@ pub fn fact(state: &SessionState, fact: Fact) -> Result<Vec<Event>, Rejection> {
         Fact::CheckpointRestored(event) => Ok(vec![event.into()]),
         Fact::ProcessStarted(event) => Ok(vec![event.into()]),
         Fact::ProcessEnded(event) => Ok(vec![event.into()]),
+        Fact::CommandBlocked(event) => Ok(vec![event.into()]),
         Fact::ProgramCallStarted(event) => Ok(vec![event.into()]),
         Fact::ProgramCallFinished(event) => Ok(vec![event.into()]),
     }
