@@ -203,6 +203,11 @@ pub trait Environment: Send + Sync {
         false
     }
 
+    /// A folder that all command lines of a session see and can write to, as the shell there names it.
+    fn shared_folder(&self) -> &'static str {
+        "/tmp"
+    }
+
     /// Ends what is kept running for the sessions of this environment, and brings back what is to
     /// come back. It can be used again afterwards.
     fn close<'a>(&'a self) -> BoxFuture<'a, Result<(), Error>> {

@@ -30,6 +30,8 @@ const CARRIER: Carrier<'static> = Carrier {
 const PROGRAMS: &[&str] = &["apptainer", "singularity"];
 const WORKSPACE: &str = "/workspace";
 const HOME: &str = "/home/herm";
+/// Every command line has a `/tmp` of its own.
+const SHARED: &str = "/home/herm/.herm";
 
 /// What is configured.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -137,6 +139,10 @@ impl Environment for Singularity {
 
     fn recover<'a>(&'a self, spool: &'a Path, cancel: &'a CancellationToken) -> BoxFuture<'a, Recovery> {
         Box::pin(follow::recover(spool, CARRIER, cancel))
+    }
+
+    fn shared_folder(&self) -> &'static str {
+        SHARED
     }
 
     fn cwd(&self, _: &str) -> Option<PathBuf> {

@@ -120,6 +120,57 @@ fn a_process_begins_as_the_session_stands(stage: &Stage, variables: &[(&str, &st
     assert_eq!(told["output"], "a b /nowhere left\na b left\n", "{told}");
 }
 
+/// What is left running is written to by later calls, and reads an end when it is closed.
+fn a_process_is_written_to(stage: &Stage, variables: &[(&str, &str)]) {
+    let begin =
+        json!({"command": "while read -r word; do echo \"got $word\"; done; echo over", "background": true});
+    let name = std::sync::Mutex::new(String::new());
+    let acts = [
+        json!({"action": "submit", "data": "hello"}),
+        json!({"action": "close"}),
+        json!({"action": "wait", "timeout": 20}),
+    ];
+    let server = ModelServer::computed(move |request| {
+        let results = request.json["messages"].as_array().unwrap();
+        match results.iter().filter(|message| message["role"] == "tool").count() {
+            0 => Reply::call("terminal", &begin),
+            count => {
+                let mut name = name.lock().unwrap();
+                if count == 1 {
+                    *name = shown(request)["session_id"].as_str().unwrap().to_owned();
+                }
+                let Some(act) = acts.get(count - 1) else { return Reply::text("Done.") };
+                let mut act = act.clone();
+                act["session_id"] = json!(*name);
+                Reply::call("process", &act)
+            }
+        }
+    });
+    let base_url = server.base_url();
+    let mut command = stage.command(&super::stage::chat(&base_url, &["--yolo", "-q", "go"]));
+    command.envs(variables.iter().copied());
+    let run = Stage::finish(command);
+    assert_eq!((run.exit, run.out.as_str()), (0, "Done.\n"), "{run:?}");
+    let results: Vec<serde_json::Value> = server.requests().iter().skip(2).map(shown).collect();
+    let said: String = results.iter().filter_map(|result| result["output"].as_str()).collect();
+    assert_eq!(said, "got hello\nover\n", "{results:?}");
+    assert_eq!(
+        (&results[2]["status"], &results[2]["exit_code"]),
+        (&json!("exited"), &json!(0)),
+        "{results:?}"
+    );
+}
+
+/// An image of nothing but busybox is given the Python of this machine, with the libraries that it needs.
+fn python_of_this_machine() -> Option<String> {
+    if !Path::new("/usr/bin/python3").exists() {
+        println!("skipped: there is no `/usr/bin/python3` that a container could be given");
+        return None;
+    }
+    let given = ["/usr", "/lib", "/lib64"].into_iter().filter(|folder| Path::new(folder).exists());
+    Some(given.map(|folder| format!("{folder}:{folder}:ro")).collect::<Vec<_>>().join(","))
+}
+
 /// A program runs where the command lines run, and calls tools by the rules that hold for the model.
 fn a_program_calls_tools_from_there(stage: &Stage, variables: &[(&str, &str)]) {
     let code = "import os\nfrom herm_tools import terminal, write_file, read_file, ToolError\n\
@@ -177,13 +228,7 @@ fn a_program_runs_in_a_container_that_has_python_and_says_where_there_is_none() 
     assert_eq!(run.exit, 0, "{run:?}");
     let told = shown(&server.requests()[1])["error"].as_str().unwrap().to_owned();
     assert!(told.contains("python3 is not installed") && told.contains("`container`"), "{told}");
-    if !Path::new("/usr/bin/python3").exists() {
-        println!("skipped: there is no `/usr/bin/python3` that the container could be given");
-        return;
-    }
-    // The image has no Python: it is given that of this machine, with the libraries that it needs.
-    let given = ["/usr", "/lib", "/lib64"].into_iter().filter(|folder| Path::new(folder).exists());
-    let volumes = given.map(|folder| format!("{folder}:{folder}:ro")).collect::<Vec<_>>().join(",");
+    let Some(volumes) = python_of_this_machine() else { return };
     let variables = [&variables[..], &[("HERM_CONTAINER_VOLUMES", volumes.as_str())]].concat();
     a_program_calls_tools_from_there(&Stage::new(), &variables);
     assert_eq!(podman.containers(), Vec::<String>::new());
@@ -192,19 +237,25 @@ fn a_program_runs_in_a_container_that_has_python_and_says_where_there_is_none() 
 #[test]
 fn what_apptainer_would_run_takes_up_the_session_and_calls_tools() {
     let (stage, scratch) = (Stage::new(), Scratch::new());
-    let program = super::singularity::double_in(&scratch.made("bin"));
+    let Some((program, image)) = super::singularity::contained(&scratch) else { return };
+    let volumes = python_of_this_machine();
     let variables = [
         ("HERM_TERMINAL_BACKEND", "singularity"),
-        ("HERM_SINGULARITY_IMAGE", "image.sif"),
+        ("HERM_SINGULARITY_IMAGE", text(&image)),
+        ("HERM_SINGULARITY_VOLUMES", volumes.as_deref().unwrap_or_default()),
         ("HERM_SINGULARITY_PROGRAM", text(&program)),
     ];
     a_process_begins_as_the_session_stands(&stage, &variables);
-    a_program_calls_tools_from_there(&stage, &variables);
+    a_process_is_written_to(&stage, &variables);
+    if volumes.is_some() {
+        a_program_calls_tools_from_there(&stage, &variables);
+    }
 }
 
 #[test]
 fn what_is_left_running_here_and_programs_begin_as_the_session_stands() {
     a_process_begins_as_the_session_stands(&Stage::new(), &[]);
+    a_process_is_written_to(&Stage::new(), &[]);
     a_program_calls_tools_from_there(&Stage::new(), &[]);
 }
 
@@ -237,6 +288,7 @@ fn a_conversation_runs_in_its_container_and_leaves_none() {
     assert_eq!(podman.containers(), Vec::<String>::new());
     files_are_those_of_the_environment(&stage, &variables);
     a_process_begins_as_the_session_stands(&stage, &variables);
+    a_process_is_written_to(&stage, &variables);
     assert_eq!(podman.containers(), Vec::<String>::new());
     let sandboxes = stage.home().join("sandboxes/container");
     let kept = super::stage::files(&sandboxes).into_iter().filter(|file| file.ends_with("workspace/kept"));
@@ -263,6 +315,7 @@ fn a_conversation_runs_over_there() {
     assert!(run.out.contains(&format!("{}/w", sshd.home().display())), "{run:?}");
     files_are_those_of_the_environment(&stage, &variables);
     a_process_begins_as_the_session_stands(&stage, &variables);
+    a_process_is_written_to(&stage, &variables);
     a_program_calls_tools_from_there(&stage, &variables);
     assert_eq!(std::fs::read_to_string(sshd.home().join("w ü/deep/notes.txt")).unwrap(), "alpha\ngamma\n");
     let run = stage.run(&["chat", "--provider", "offline", "--continue", "-q", "run: pwd"]);

@@ -84,6 +84,17 @@ async fn a_container_with_a_network_reaches_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn two_first_commands_at_once_share_one_container() {
+    let Some(podman) = Podman::start() else { return };
+    let scratch = Scratch::new();
+    let container = container(&host(settings(&podman), &scratch), &scratch, "s");
+    let (one, two) = tokio::join!(scratch.run(&container, "hostname"), scratch.run(&container, "hostname"));
+    assert_eq!(one.1, two.1);
+    assert_eq!(podman.containers().len(), 1);
+    container.close().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn everything_that_can_be_taken_away_is_taken_away() {
     let Some(podman) = Podman::start() else { return };
     let scratch = Scratch::new();

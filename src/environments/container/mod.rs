@@ -86,13 +86,22 @@ pub struct Container {
     /// Directory that the session was opened in, on this machine.
     cwd: PathBuf,
     stands: Mutex<Option<PathBuf>>,
+    /// Of two first command lines at once only one makes the container.
+    making: tokio::sync::Mutex<()>,
 }
 
 impl Container {
     pub const NAME: &'static str = "container";
 
     pub fn new(host: Arc<Host>, session: &str, sandbox: PathBuf, cwd: &Path) -> Self {
-        Self { host, session: session.into(), sandbox, cwd: cwd.into(), stands: Mutex::default() }
+        Self {
+            host,
+            session: session.into(),
+            sandbox,
+            cwd: cwd.into(),
+            stands: Mutex::default(),
+            making: Default::default(),
+        }
     }
 
     fn spec(&self, engine: &Engine) -> Spec<'_> {
@@ -109,6 +118,7 @@ impl Container {
     /// The running container of this session: the one there is, or a new one.
     async fn ensure(&self) -> Result<(&Engine, String), Error> {
         let engine = self.host.engine().await?;
+        let _making = self.making.lock().await;
         let spec = self.spec(engine);
         let name = spec.name();
         let found = engine.inspect(&name).await.map_err(|error| unreachable(&error))?;

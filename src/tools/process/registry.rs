@@ -191,7 +191,8 @@ impl Processes {
         fs::create_dir_all(&folder)
             .and_then(|()| fs::write(folder.join("process.json"), written))
             .map_err(|error| format!("`{}` cannot be written: {error}", folder.display()))?;
-        let line = wrap::command(&name, &start.command_line, start.pty);
+        let named = wrap::Named { name: &name, shared: environment.shared_folder() };
+        let line = wrap::command(named, &start.command_line, start.pty);
         let lifetime = Duration::from_secs(wrap::LIFETIME_S);
         let execution = Execution {
             workdir: start.workdir,
@@ -321,12 +322,12 @@ impl Processes {
     /// # Errors
     /// For the model.
     pub async fn input(&self, entry: &Entry, data: Option<&str>, spool: &Path) -> Result<(), String> {
-        let name = &entry.begun.name;
-        let line = data.map_or_else(|| wrap::close(name), |data| wrap::write(name, data));
         let environment = self
             .environments
             .of(&entry.begun.session.to_string(), &entry.begun.cwd)
             .map_err(|error| error.to_string())?;
+        let named = wrap::Named { name: &entry.begun.name, shared: environment.shared_folder() };
+        let line = data.map_or_else(|| wrap::close(named), |data| wrap::write(named, data));
         let execution = Execution::new(line, Path::new("/"), spool, WRITE_TIMEOUT);
         let outcome = environment.execute(&execution, &CancellationToken::new()).await;
         let outcome = outcome.map_err(|error| error.to_string())?;
