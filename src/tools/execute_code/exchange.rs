@@ -25,8 +25,9 @@ use crate::tools::ToolContext;
 const RELAY: &str = include_str!("relay.py");
 /// Folder of all programs, over there.
 const PROGRAMS: &str = "$HOME/.herm/programs";
-/// Longest program that is brought over with its folder, in bytes; a longer one goes by itself.
-const INLINE_BYTES_MAX: usize = 48 << 10;
+/// Longest program that is brought over with its folder, in bytes as a shell reads it; a longer one goes by
+/// itself.
+const INLINE_BYTES_MAX: usize = 64 << 10;
 /// How often the spool is looked at for calls.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// How much of it is read at once, in bytes.
@@ -57,20 +58,21 @@ impl<'a> Exchange<'a> {
     ) -> Result<Self, String> {
         let name = name(context);
         let (helper, relay) = (quoted(HELPER), quoted(RELAY));
-        let short = if code.len() <= INLINE_BYTES_MAX { code } else { "" };
+        let whole = quoted(code);
+        let is_short = whole.len() <= INLINE_BYTES_MAX;
+        let short = if is_short { whole.as_str() } else { "''" };
         let line = format!(
             "{PYTHON}\nPATH=$PATH:/usr/local/bin:/usr/bin:/bin; umask 077; d={PROGRAMS}/{name}; rm -rf \"$d\"\n\
              mkdir -p \"$d\" && cd \"$d\" || exit 1\n\
              find .. -mindepth 1 -maxdepth 1 -mmin +1440 -exec rm -rf {{}} + 2>/dev/null\n\
              printf %s {helper} > herm_tools.py && printf %s {relay} > relay.py && \
-             printf %s {} > main.py && printf %s \"$d\"",
-            quoted(short)
+             printf %s {short} > main.py && printf %s \"$d\""
         );
         let mut made = Self { environment, context, folder: PathBuf::new(), time_max };
         // A login over there may say things of its own before.
         let said = made.said(line, &context.cancel).await?;
         made.folder = PathBuf::from(said.lines().last().unwrap_or_default());
-        if short.len() < code.len() {
+        if !is_short {
             made.put("main.py", code.as_bytes()).await?;
         }
         Ok(made)

@@ -97,6 +97,7 @@ impl Typed for ExecuteCode {
         Box::pin(async move {
             match self.execute(args, context).await {
                 Ok(result) => result,
+                Err(_) if context.cancel.is_cancelled() => outcome::interrupted(),
                 Err(why) => outcome::failed(why),
             }
         })

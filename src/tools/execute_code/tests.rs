@@ -145,6 +145,20 @@ async fn a_long_program_and_large_calls_at_once_come_through_elsewhere() {
     let run = run_elsewhere(&code, Limits::default()).await;
     assert_eq!(run.shown["output"], format!("{} 100000\n", 9 * (200_000 + 1 + 3)), "{}", run.shown);
     assert_eq!(run.asked.len(), 9);
+    let quotes = run_elsewhere(&format!("print(len({:?}))", "'".repeat(40_000)), Limits::default()).await;
+    assert_eq!(quotes.shown["output"], "40000\n", "{}", quotes.shown);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_interrupted_before_it_begins_says_so_everywhere() {
+    let home = tempfile::tempdir().unwrap();
+    let here: Arc<dyn Environment> = Arc::new(Local::new(VariablePolicy::default()));
+    for environment in [here, Arc::new(Elsewhere::new(home.path()))] {
+        let stage = place();
+        stage.context.cancel.cancel();
+        let run = run_in(environment, &stage, "print(1)", Limits::default()).await;
+        assert_eq!(run.status, ToolStatus::Interrupted, "{}", run.shown);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
