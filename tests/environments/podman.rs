@@ -50,6 +50,8 @@ impl Podman {
         command.arg("--root").arg(root).arg("--runroot").arg(run);
         command.arg("--network-config-dir").arg(scratch.made("networks"));
         command.args(["--runtime", "runc", "--cgroup-manager", "cgroupfs"]).stdin(Stdio::null());
+        // Where a container ran out of memory a file is left where its engine was started.
+        command.current_dir(scratch.made("work"));
         command
     }
 
