@@ -30,6 +30,7 @@ impl Podman {
             }
         }
         let scratch = Scratch::new();
+        Self::network(&scratch);
         let service = Self::command(&scratch)
             .args(["system", "service", "--time", "0"])
             .arg(format!("unix://{}", scratch.path("podman.sock").display()))
@@ -43,11 +44,28 @@ impl Podman {
         Some(podman)
     }
 
+    /// Its own bridge and addresses, so that nothing of it meets another Podman of this machine.
+    fn network(scratch: &Scratch) {
+        let number = std::process::id();
+        let subnet = format!("10.{}.{}", 100 + number / 256 % 100, number % 256);
+        // The identifier is that of the network that is used where none is named.
+        let network = serde_json::json!({
+            "name": "podman", "id": "2f259bab93aaaaa2542ba43ef33eb990d0999ee1b9924b557b7be53c0b7a1bb9",
+            "driver": "bridge", "network_interface": format!("herm{}", number % 1_000_000),
+            "created": "2026-01-01T00:00:00Z", "ipv6_enabled": false, "internal": false, "dns_enabled": false,
+            "subnets": [{"subnet": format!("{subnet}.0/24"), "gateway": format!("{subnet}.1")}],
+            "ipam_options": {"driver": "host-local"},
+        });
+        std::fs::write(scratch.made("networks").join("podman.json"), network.to_string()).unwrap();
+    }
+
     fn command(scratch: &Scratch) -> Command {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", ALONE, "sh", "podman"]);
         let (root, run) = (scratch.made("storage"), scratch.made("run"));
         command.arg("--root").arg(root).arg("--runroot").arg(run);
+        // Its state as well: whoever resets theirs takes that of all away.
+        command.arg("--tmpdir").arg(scratch.made("state"));
         command.arg("--network-config-dir").arg(scratch.made("networks"));
         command.args(["--runtime", "runc", "--cgroup-manager", "cgroupfs"]).stdin(Stdio::null());
         // Where a container ran out of memory a file is left where its engine was started.
