@@ -182,9 +182,11 @@ async fn serve(hub: Arc<Hub>, found: Vec<Found>) -> Result<Running, Failure> {
         }
     });
     tasks.spawn(socket.serve(Arc::clone(&hub), stop.clone()));
+    let mut begun = Vec::new();
     for Found { name, made } in found {
         match made {
             Ok(platform) => {
+                begun.push(name);
                 tasks.spawn(supervise(Arc::clone(&hub), platform, stop.clone()));
             }
             Err(wrong) => {
@@ -197,15 +199,14 @@ async fn serve(hub: Arc<Hub>, found: Vec<Found>) -> Result<Running, Failure> {
     resume::go_on(&hub, open, resumes, &stop).await;
     hub.hooks.call(&Hook { event: "gateway:startup".to_owned(), data: status::json(&hub) });
     tell_system(Phase::Ready);
-    tracing::info!(platforms = ?hub.switchboard.names(), "the gateway is ready");
+    tracing::info!(platforms = ?begun, "the gateway is ready");
     let at = hub.api().map(|address| format!("; the API at http://{address}")).unwrap_or_default();
-    eprintln!("herm gateway: ready, {} profiles, platforms: {}{at}", hub.profiles.len(), named(&hub));
+    eprintln!("herm gateway: ready, {} profiles, platforms: {}{at}", hub.profiles.len(), named(&begun));
     Ok(Running { hub, stop, tasks })
 }
 
-fn named(hub: &Hub) -> String {
-    let names = hub.switchboard.names();
-    if names.is_empty() { "none; herm gateway setup".to_owned() } else { names.join(", ") }
+fn named(platforms: &[&str]) -> String {
+    if platforms.is_empty() { "none; herm gateway setup".to_owned() } else { platforms.join(", ") }
 }
 
 /// Memory, disk, idle sessions; whether the process is to begin again.
