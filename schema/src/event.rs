@@ -134,6 +134,13 @@ events! {
     932 1 TargetDied,
     933 1 TargetRevived,
     934 1 CursorMoved,
+
+    1000 1 MemoryWritten,
+    1001 1 MemoryRefused,
+    1002 1 MemoryProposed,
+    1003 1 MemoryDeclined,
+    1050 1 SkillWritten,
+    1051 1 SkillLoaded,
 }
 
 /// A kind with this bit may be passed over by a build that does not know it; any other unknown

@@ -3,6 +3,7 @@
 use herm_schema::events::{AuxiliaryOutcome, ChatRef, Part};
 use herm_schema::{Event, Text};
 
+use crate::memory;
 use crate::projections::messages::cut;
 use crate::reducer::notices::dollars;
 
@@ -89,6 +90,17 @@ fn words(event: &Event) -> String {
         }
         Event::CredentialReset(e) => format!("{} {}", e.provider, e.credential.as_deref().unwrap_or("all")),
         Event::CredentialRefreshed(e) => format!("{} {} became {}", e.provider, e.before, e.now),
+        Event::MemoryWritten(e) => memory::changed(&e.space, e.target, &e.changes),
+        Event::MemoryProposed(e) => memory::changed(&e.space, e.target, &e.changes),
+        Event::MemoryDeclined(e) => format!("{}", e.proposal),
+        Event::MemoryRefused(e) => {
+            format!("{} {:?}: {}", memory::list(&e.space, e.target), e.why, e.message)
+        }
+        Event::SkillWritten(e) => {
+            let files: Vec<&str> = e.files.iter().map(|file| file.path.as_str()).collect();
+            format!("{:?} {}: {}", e.action, e.name, files.join(", "))
+        }
+        Event::SkillLoaded(e) => format!("{} {}", e.name, e.file.as_deref().unwrap_or_default()),
         Event::ToolCallStarted(e) => format!("{} {}{}", e.call, e.name, e.arguments.0),
         Event::ToolCallFinished(e) => format!("{} {:?}: {}", e.call, e.status, text(&e.shown)),
         Event::ToolCallSkipped(e) => format!("{} {:?}: {}", e.call, e.reason, e.shown),

@@ -246,13 +246,19 @@ fn commands(state: &SessionState, append: &[Recorded]) -> Vec<Command> {
         | Event::TargetDied(_)
         | Event::TargetRevived(_)
         | Event::CursorMoved(_) => Vec::new(),
-        // A yes that lasts is recorded with its own append by the shell; nothing decides it.
+        // In the stream of the profile; no session decides it.
         Event::ApprovalGranted(_)
         | Event::ApprovalUsed(_)
         | Event::ApprovalRevoked(_)
         | Event::CredentialRested(_)
         | Event::CredentialReset(_)
-        | Event::CredentialRefreshed(_) => Vec::new(),
+        | Event::CredentialRefreshed(_)
+        | Event::MemoryWritten(_)
+        | Event::MemoryRefused(_)
+        | Event::MemoryProposed(_)
+        | Event::MemoryDeclined(_)
+        | Event::SkillWritten(_)
+        | Event::SkillLoaded(_) => Vec::new(),
         Event::TurnStarted(_)
         | Event::TurnEnded(_)
         | Event::BudgetWarned(_)

@@ -53,6 +53,11 @@ pub fn barrier(event: &Event) -> Barrier {
         | Event::ApprovalRevoked(_)
         | Event::CredentialReset(_)
         | Event::CredentialRefreshed(_) => Barrier::Everything,
+        // What the model was told is kept for good.
+        Event::MemoryWritten(_)
+        | Event::MemoryProposed(_)
+        | Event::MemoryDeclined(_)
+        | Event::SkillWritten(_) => Barrier::Everything,
         // What herm itself will not say again; what can be undone only as long as it is known.
         Event::NoticeReceived(_)
         | Event::CheckpointTaken(_)
@@ -77,6 +82,8 @@ pub fn barrier(event: &Event) -> Barrier {
         | Event::AuxiliaryCallStarted(_)
         | Event::AuxiliaryCallFinished(_)
         | Event::CredentialRested(_)
+        | Event::MemoryRefused(_)
+        | Event::SkillLoaded(_)
         | Event::SessionTitled(_)
         | Event::SpendingWarned(_)
         | Event::SpendingStopped(_)

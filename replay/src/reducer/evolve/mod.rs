@@ -67,6 +67,12 @@ pub fn evolve(state: &mut SessionState, recorded: &Recorded) {
         Event::SpendingStopped(event) => spending::stopped(state, event),
         // In the stream of the profile; a session has none.
         Event::CredentialRested(_) | Event::CredentialReset(_) | Event::CredentialRefreshed(_) => {}
+        Event::MemoryWritten(_)
+        | Event::MemoryRefused(_)
+        | Event::MemoryProposed(_)
+        | Event::MemoryDeclined(_)
+        | Event::SkillWritten(_)
+        | Event::SkillLoaded(_) => {}
         Event::ToolCallStarted(event) => tool::started(state, at, event),
         Event::ToolCallFinished(event) => tool::finished(state, at, event),
         Event::ToolCallSkipped(event) => tool::skipped(state, at, event),
