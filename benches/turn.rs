@@ -161,7 +161,7 @@ async fn ask(handle: &SessionHandle, turn: usize, question: &str) {
 fn body(base_url: &str) -> Vec<u8> {
     let request = LoadedRequest {
         choice: model("custom", base_url),
-        system: Some(Prompt { soul: "/nowhere".into() }.build(&SessionState::default())),
+        system: Some(Prompt::of("/nowhere".into()).build(&SessionState::default(), &[])),
         tools: definitions(&tools(Vec::new())),
         messages: vec![LoadedMessage::user(PLAIN)],
         output_tokens_max: 8_000,
@@ -189,7 +189,7 @@ fn ports(home: &Path, base_url: &str) -> Ports {
         people: Arc::new(Silent),
         checkpoints: None,
         hooks: Arc::default(),
-        prompt: Arc::new(Prompt { soul: home.join("SOUL.md") }),
+        prompt: Arc::new(Prompt::of(home.join("SOUL.md"))),
         engine: Arc::new(Plain),
         outlet: Arc::new(Ear),
         redact: Arc::new(move |text| redactor.redact(text).into_owned()),

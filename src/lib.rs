@@ -23,8 +23,10 @@ pub mod approval;
 pub mod checkpoints;
 pub mod environments;
 pub mod hooks;
+pub mod threats;
 
 pub mod context;
+pub mod memory;
 
 pub mod api;
 pub mod gateway;

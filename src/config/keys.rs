@@ -139,6 +139,19 @@ keys! {
     DISABLED_TOOLSETS "agent.disabled_toolsets" Kind::List, "[]", "HERM_DISABLED_TOOLSETS",
         "Toolsets and tools that no platform has. A platform's bundle (`hermes-discord`) takes away only what that platform alone has.";
 
+    MEMORY_NOTES "memory.memory_enabled" Kind::Bool, "true", "HERM_MEMORY_ENABLED",
+        "Whether the model keeps notes for later sessions, in `memories/MEMORY.md`.";
+    MEMORY_USERS "memory.user_profile_enabled" Kind::Bool, "true", "HERM_USER_PROFILE_ENABLED",
+        "Whether it keeps what it learns of the user, in `memories/USER.md`.";
+    MEMORY_APPROVAL "memory.write_approval" Kind::Bool, "false", "HERM_MEMORY_WRITE_APPROVAL",
+        "Whether what it would keep waits for your yes: `/memory pending`.";
+    MEMORY_CHARS "memory.memory_char_limit" POSITIVE, "2200", "HERM_MEMORY_CHAR_LIMIT",
+        "Characters of the notes at most; what is above may only shrink. All of it stands in every system prompt.";
+    USER_CHARS "memory.user_char_limit" POSITIVE, "1375", "HERM_USER_CHAR_LIMIT",
+        "The same of what is known of the user.";
+    MEMORY_PEOPLE "memory.people" Kind::Choice(&["apart", "together"]), "apart", "HERM_MEMORY_PEOPLE",
+        "Whose memory it is. `apart`: the profile's is its owners' (`admins` of the platform, else the one account in `allowed_users`); other people, and chats that several share, have each their own. `together`: all have the profile's.";
+
     TERMINAL_TIMEOUT "terminal.timeout" SECONDS_POSITIVE, "180", "HERM_TERMINAL_TIMEOUT",
         "Seconds after which a command line is ended, unless the model asks for another time.";
     TERMINAL_CWD "terminal.cwd" Kind::Text, "'.'", "HERM_CWD",

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use herm_replay::memory::Limits;
 use herm_schema::events::{
     BusyPolicy, CacheTtl, CompressionPolicy, DeliveryPolicy, GuardrailPolicy, ReasoningEffort, SpendingPolicy,
 };
@@ -17,6 +18,7 @@ use crate::environments::sandbox::{SandboxMode, SandboxSettings};
 use crate::environments::ssh::SshSettings;
 use crate::environments::table::EnvironmentSettings;
 use crate::environments::{Backend, SingularitySettings};
+use crate::memory::MemoryConfig;
 use crate::tools::execute_code;
 
 /// The configuration of one start of herm.
@@ -35,6 +37,7 @@ pub struct Config {
     pub model_attempts_max: u32,
     /// Relative to the home, see [`Config::soul_file`].
     pub soul: PathBuf,
+    pub memory: MemoryConfig,
     pub terminal: TerminalConfig,
     pub tools: ToolsConfig,
     pub web: WebConfig,
@@ -216,6 +219,16 @@ impl Config {
             auxiliary: read.tree(&keys::AUXILIARY),
             auxiliary_any_vendor: read.yes(&keys::AUXILIARY_ANY_VENDOR),
             soul: read.text(&keys::SOUL).into(),
+            memory: MemoryConfig {
+                notes: read.yes(&keys::MEMORY_NOTES),
+                users: read.yes(&keys::MEMORY_USERS),
+                approval: read.yes(&keys::MEMORY_APPROVAL),
+                limits: Limits {
+                    memory_chars: read.size(&keys::MEMORY_CHARS),
+                    user_chars: read.size(&keys::USER_CHARS),
+                },
+                apart: read.text(&keys::MEMORY_PEOPLE) != "together",
+            },
             terminal: TerminalConfig {
                 timeout: read.seconds(&keys::TERMINAL_TIMEOUT),
                 cwd: read.text(&keys::TERMINAL_CWD).into(),

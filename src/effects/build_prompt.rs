@@ -7,10 +7,10 @@ use super::{Outcome, Run, Task};
 pub fn run(state: &SessionState, run: Run) -> Task {
     let state = state.clone();
     Box::pin(async move {
-        let prompt = (run.ports.redact)(&run.ports.prompt.build(&state));
         let platform = state.opened.as_ref().map_or("", |opened| opened.chat.platform.as_str());
         let window_tokens = state.policy.as_ref().map_or(0, |policy| policy.model.context_window_tokens);
         let offer = run.ports.tools.offer(platform, window_tokens);
+        let prompt = (run.ports.redact)(&run.ports.prompt.build(&state, &offer.facts));
         let blobs = run.ports.log.put_blob(prompt.as_bytes()).and_then(|prompt| {
             let definitions = run.ports.log.put_blob(offer.json.as_bytes())?;
             Ok((prompt, definitions))

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use herm_replay::log::Log;
+use herm_schema::events::MemorySpace;
 use herm_schema::{CallRef, SessionId};
 
 use super::Run;
@@ -13,6 +14,7 @@ use super::auxiliary::{Ask, ask};
 use super::images::fitted;
 use super::program_call;
 use crate::environments::Environment;
+use crate::memory::MemoryProvider;
 use crate::providers::BoxFuture;
 use crate::tools::{ModelQuestion, ProgramCall, Services, ToolContext, ToolResult};
 
@@ -30,6 +32,10 @@ impl Services for WithModels {
 
     fn search_sessions(&self, session: SessionId, arguments: &serde_json::Value) -> serde_json::Value {
         self.0.ports.services.search_sessions(session, arguments)
+    }
+
+    fn memory(&self, session: SessionId) -> Option<(Arc<dyn MemoryProvider>, MemorySpace)> {
+        self.0.ports.services.memory(session)
     }
 
     fn stands(&self, session: SessionId, opened_in: &Path) -> Option<PathBuf> {

@@ -6,8 +6,8 @@ use clap::{Parser, Subcommand};
 
 use super::{
     Exit, Failure, Out, Start, approvals, auth, chat, checkpoints, completions, config, delivery, doctor,
-    explain, export, gateway, log, model, pairing, platforms, projections, replay, search, send, sessions,
-    tools, usage,
+    explain, export, gateway, log, memory, model, pairing, platforms, projections, replay, search, send,
+    sessions, tools, usage,
 };
 
 /// An always-on AI agent that sets everything it does in stone.
@@ -50,6 +50,7 @@ pub enum Command {
     Tools(tools::ToolsCommand),
     Model(model::Model),
     Auth(auth::Auth),
+    Memory(memory::MemoryCommand),
     Approvals(approvals::Approvals),
     Checkpoints(checkpoints::CheckpointsCommand),
     Doctor(doctor::Doctor),
@@ -82,6 +83,7 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Auth(arguments) => auth::run(&arguments, &start, &mut out),
         Command::Checkpoints(arguments) => checkpoints::run(&arguments, &start, &mut out),
         Command::Approvals(arguments) => approvals::run(&arguments, &start, &mut out),
+        Command::Memory(arguments) => memory::run(&arguments, &start, &mut out),
         Command::Config(arguments) => config::run(&arguments, &start, &mut out),
         Command::Tools(arguments) => tools::run(&arguments, &start, &mut out),
         Command::Doctor(arguments) => doctor::run(&arguments, &start, &mut out),

@@ -7,8 +7,8 @@ use herm_replay::log::segments::Options;
 use herm_replay::log::{self, Log, SegmentLog};
 use herm_replay::projections::Views;
 use herm_replay::reducer::{SessionState, evolve};
-use herm_schema::events::{Policy, SessionOpened};
-use herm_schema::{SessionId, StreamPos};
+use herm_schema::events::{MemorySpace, Policy, SessionOpened};
+use herm_schema::{Event, SessionId, StreamPos};
 
 use super::model_table::{Models, models};
 use super::tools::toolbox::{self, Toolbox};
@@ -22,6 +22,7 @@ use crate::delivery::Outlet;
 use crate::effects::profile_stream;
 use crate::environments::{Environment, Environments, VariablePolicy};
 use crate::hooks::Hooks;
+use crate::memory::{MemoryProvider, Notes, Setting, Whose};
 use crate::providers::catalog::Catalogue;
 use crate::providers::credentials::Store;
 use crate::providers::resolve::{CUSTOM_KEY_VARIABLE, Resolved, Sources, Wanted, resolve_at};
@@ -40,6 +41,8 @@ pub struct Front {
     pub outlet: Arc<dyn Outlet>,
     pub watch: Arc<dyn Watch>,
     pub ask: Arc<dyn Clarify>,
+    /// Whose memory each session has.
+    pub whose: Whose,
 }
 
 /// Asks a person what the model wants to know.
@@ -61,6 +64,9 @@ pub struct Engine {
     pub models: Arc<ModelTable>,
     pub grants: Arc<Grants>,
     pub checkpoints: Option<Arc<Checkpoints>>,
+    /// `None` where nothing is remembered.
+    pub memory: Option<Arc<Notes>>,
+    pub whose: Whose,
     pub processes: Arc<Processes>,
     /// Where the command lines of sessions run; whoever ends a session closes its environment.
     pub environments: Arc<Environments>,
@@ -88,8 +94,9 @@ impl Engine {
         let Models { table, policy, why, problems } = models(loaded, &log, &views).await?;
         let Toolbox { tools, processes, environments } = toolbox::toolbox(loaded, environments(loaded)?)?;
         processes.adopt();
-        let ports =
-            ports(loaded, &log, &views, Arc::clone(&table), (tools, Arc::clone(&environments), front))?;
+        let (memory, whose) = (memory(loaded, &log), Arc::clone(&front.whose));
+        let parts = (tools, Arc::clone(&environments), front, memory.clone());
+        let ports = ports(loaded, &log, &views, Arc::clone(&table), parts)?;
         let checkpoints = ports.checkpoints.clone();
         let grants = Arc::clone(&ports.grants);
         environments.begin();
@@ -101,6 +108,8 @@ impl Engine {
             models: table,
             grants,
             checkpoints,
+            memory,
+            whose,
             processes,
             environments,
             policy,
@@ -209,12 +218,13 @@ fn ports(
     log: &Arc<dyn Log>,
     views: &Arc<Views>,
     models: Arc<ModelTable>,
-    (tools, environments, front): (Tools, Arc<Environments>, Front),
+    (tools, environments, front, memory): (Tools, Arc<Environments>, Front, Option<Arc<Notes>>),
 ) -> Result<Ports, Failure> {
     let config = &loaded.config;
     let hooks = Hooks::of(&config.hooks)
         .map_err(|error| Failure::new(Exit::Config, error).hint("herm config explain hooks"))?;
     let redactor = loaded.redactor.clone();
+    let memory = memory.map(|notes| notes as Arc<dyn MemoryProvider>);
     let (from_views, from_log) = (Arc::clone(views), Arc::clone(log));
     Ok(Ports {
         log: Arc::clone(log),
@@ -227,6 +237,8 @@ fn ports(
             ask: front.ask,
             environments,
             redactor: redactor.clone(),
+            memory: memory.clone(),
+            whose: Arc::clone(&front.whose),
         }),
         limits: OutputLimits {
             bytes_max: config.tool_output.bytes_max,
@@ -238,7 +250,7 @@ fn ports(
         people: front.people,
         checkpoints: checkpoints(loaded).map(Arc::new),
         hooks: Arc::new(hooks),
-        prompt: Arc::new(Prompt { soul: config.soul_file(&loaded.home) }),
+        prompt: Arc::new(Prompt { soul: config.soul_file(&loaded.home), memory, whose: front.whose }),
         engine: Arc::new(Plain),
         outlet: front.outlet,
         redact: Arc::new(move |text| redactor.redact(text).into_owned()),
@@ -249,6 +261,21 @@ fn ports(
         watch: front.watch,
         home: loaded.home.root().to_owned(),
     })
+}
+
+/// What this home remembers; `None` where nothing is.
+pub fn memory(loaded: &Loaded, log: &Arc<dyn Log>) -> Option<Arc<Notes>> {
+    let config = loaded.config.memory;
+    let redactor = loaded.redactor.clone();
+    let setting = Setting {
+        log: Arc::clone(log),
+        profile: profile_stream(loaded.home.profile_name()),
+        home: loaded.home.root(),
+        config,
+        redact: Arc::new(move |text| redactor.redact(text).into_owned()),
+        clock: Arc::new(SystemClock),
+    };
+    (config.notes || config.users).then(|| Arc::new(Notes::new(setting)))
 }
 
 /// The checkpoints of this home; `None` where none are kept.
@@ -354,6 +381,8 @@ struct Surroundings {
     ask: Arc<dyn Clarify>,
     redactor: Redactor,
     environments: Arc<Environments>,
+    memory: Option<Arc<dyn MemoryProvider>>,
+    whose: Whose,
 }
 
 impl Services for Surroundings {
@@ -363,6 +392,13 @@ impl Services for Surroundings {
 
     fn log(&self) -> &dyn Log {
         &**self.views.log()
+    }
+
+    fn memory(&self, session: SessionId) -> Option<(Arc<dyn MemoryProvider>, MemorySpace)> {
+        let memory = self.memory.clone()?;
+        let first = self.log().read_stream(session.stream(), StreamPos(0)).next()?.ok()?;
+        let Event::SessionOpened(opened) = first.event else { return None };
+        Some((memory, (self.whose)(&opened)))
     }
 
     fn search_sessions(&self, session: SessionId, arguments: &serde_json::Value) -> serde_json::Value {

@@ -26,6 +26,7 @@ mod gateway;
 mod gateway_setup;
 mod inner;
 mod log;
+mod memory;
 mod model;
 mod model_table;
 mod out;

@@ -186,6 +186,10 @@ impl Admitted<'_> {
                 let lines = asks::rolled_back(&self.profile.engine, &handle, text).await?;
                 Ok(lines.join("\n"))
             }
+            "memory" => {
+                let by = Some(Answerer { chat: self.chat.clone(), sender: self.sender.clone() });
+                asks::memory(&self.profile.engine, &handle, text, by).await
+            }
             "retry" => self.retry(&state, asked).await,
             "undo" => self.undo(&state, text).await,
             "branch" => self.branch(&state, text).await,

@@ -26,13 +26,33 @@ const SEND_TIME_MAX: Duration = Duration::from_secs(120);
 #[serde(tag = "do", rename_all = "snake_case")]
 pub enum Errand {
     PairingList,
-    PairingApprove { platform: String, code: String },
-    PairingRevoke { platform: String, user: String },
-    DeliveryList { all: bool },
-    DeliveryRetry { delivery: String },
-    DeliveryDrop { delivery: String },
-    Send { target: String, text: String },
+    PairingApprove {
+        platform: String,
+        code: String,
+    },
+    PairingRevoke {
+        platform: String,
+        user: String,
+    },
+    DeliveryList {
+        all: bool,
+    },
+    DeliveryRetry {
+        delivery: String,
+    },
+    DeliveryDrop {
+        delivery: String,
+    },
+    Send {
+        target: String,
+        text: String,
+    },
     Chats,
+    /// Takes back what was remembered; the last write where none is named.
+    MemoryUndo {
+        profile: String,
+        write: String,
+    },
 }
 
 /// What the gateway's own stream is enough for.
@@ -119,8 +139,17 @@ pub async fn of_hub(hub: &Arc<Hub>, errand: Errand) -> Result<Value, String> {
         Errand::DeliveryRetry { delivery } => retry(hub, &delivery).await,
         Errand::DeliveryDrop { delivery } => drop_delivery(hub, &delivery).await,
         Errand::Send { target, text } => send(hub, &target, &text).await,
+        Errand::MemoryUndo { profile, write } => memory_undo(hub, &profile, write).await,
         _ => Err("that cannot be done here".to_owned()),
     }
+}
+
+/// Whoever may ask the gateway from its own machine owns the profile, and all that it remembers.
+async fn memory_undo(hub: &Hub, profile: &str, write: String) -> Result<Value, String> {
+    let profile = hub.profile(profile).ok_or("its profile is not served here")?;
+    let notes = profile.engine.memory.clone().ok_or("memory is switched off")?;
+    let undo = move || notes.undo(&write, None, |_| true).map(|undone| undone.as_json());
+    tokio::task::spawn_blocking(undo).await.map_err(|error| error.to_string())?
 }
 
 /// Where somebody asked to be let in, they are told that they were.

@@ -18,6 +18,7 @@ use crate::config::Loaded;
 use crate::entry::Failure;
 use crate::entry::engine::{Engine, Front};
 use crate::inbound::settings::LiveSettings;
+use crate::memory::{Whose, whose};
 use crate::runtime::Redact;
 
 /// A profile at work.
@@ -55,6 +56,7 @@ impl Profile {
             outlet: switchboard.clone(),
             watch: feed.clone(),
             ask: questions.clone(),
+            whose: whose(&loaded, settings),
         };
         let engine = Arc::new(Engine::start_on(&loaded, log, front).await?);
         feed.connect(switchboard, &engine);
@@ -65,6 +67,15 @@ impl Profile {
         let rooms = Rooms::of(Arc::clone(&engine), loaded.clone(), policy, Arc::clone(settings))?;
         let news = News::of(&engine, &loaded);
         Ok(Arc::new(Self { name, loaded, engine, feed, questions, rooms, news, _follower: follower }))
+    }
+}
+
+/// Whose memory a session has, by the settings of the moment.
+fn whose(loaded: &Loaded, settings: &Arc<LiveSettings>) -> Whose {
+    let settings = Arc::clone(settings);
+    match loaded.config.memory.apart {
+        true => whose::apart(move |platform, id| whose::owns(settings.now().platform(platform), id)),
+        false => whose::together(),
     }
 }
 

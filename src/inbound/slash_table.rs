@@ -106,6 +106,7 @@ commands! {
     "deny" [], "[N|all] [REASON]", Both Everyone AT_ONCE STAYS, "refuse a waiting call, by its number";
     "approvals" [], "", Terminal Everyone AT_ONCE FLEETING, "what waits for your yes, and what you have allowed for longer";
     "revoke" [], "N", Terminal Everyone AT_ONCE STAYS, "take a lasting yes back, by its number";
+    "memory" [], "[log|undo|pending|approve|reject] [NAME]", Both Everyone AT_ONCE STAYS, "what I remember for you; who wrote it, take it back, say yes or no";
     "yolo" [], "", Chat Admin AT_ONCE STAYS, "whether dangerous calls of this session run without asking";
     "rollback" [], "[N]", Both Admin WAITS STAYS, "checkpoints of this directory; with a number, put it back";
     "model" [], "[NAME] [--provider P]", Both Admin AT_ONCE STAYS, "which model answers; with a name, another one from now on";

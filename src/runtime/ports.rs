@@ -8,7 +8,7 @@ use herm_replay::log::{self, Log};
 use herm_replay::reducer::state::Asked;
 use herm_replay::reducer::{Outlook, Route, SessionState};
 use herm_schema::events::{
-    ApprovalGranted, AuxiliaryTask, GrantOrigin, GrantScope, ModelChoice, Policy, Scene,
+    ApprovalGranted, AuxiliaryTask, GrantOrigin, GrantScope, ModelChoice, Policy, Scene, ToolFacts,
 };
 use herm_schema::{CallRef, Recorded, SessionId, StreamPos};
 
@@ -151,7 +151,8 @@ impl People for Silent {
 
 /// Puts the system prompt together.
 pub trait PromptSource: Send + Sync {
-    fn build(&self, state: &SessionState) -> String;
+    /// For a session that is offered these tools.
+    fn build(&self, state: &SessionState, tools: &[ToolFacts]) -> String;
 }
 
 /// Looks on; must not block.

@@ -14,6 +14,7 @@ mod files;
 mod intent;
 mod mask;
 pub mod media;
+mod memory;
 mod open;
 mod outcome;
 mod patch;
@@ -43,15 +44,17 @@ use std::time::Duration;
 
 use herm_replay::log::Log;
 use herm_replay::reducer::command::Fact;
-use herm_schema::events::{AuxiliaryTask, ToolFacts, ToolStatus};
+use herm_schema::events::{AuxiliaryTask, MemorySpace, ToolFacts, ToolStatus};
 use herm_schema::{CallRef, SessionId};
 use tokio_util::sync::CancellationToken;
 
 use crate::environments::Environment;
+use crate::memory::MemoryProvider;
 use crate::providers::{BoxFuture, Image};
 
 pub use clarify::Clarify;
 pub use files::{Files, There};
+pub use memory::Memory;
 pub(crate) use outcome::failed;
 pub use patch::Patch;
 pub use read_file::ReadFile;
@@ -92,6 +95,12 @@ pub trait Services: Send + Sync {
 
     /// Answers a `session_search` call; arguments and result as JSON objects.
     fn search_sessions(&self, session: SessionId, arguments: &serde_json::Value) -> serde_json::Value;
+
+    /// What remembers across sessions, and whose memory a session has; `None` where nothing does.
+    fn memory(&self, session: SessionId) -> Option<(Arc<dyn MemoryProvider>, MemorySpace)> {
+        let _ = session;
+        None
+    }
 
     /// A text without its secrets, as the model is shown it.
     fn redacted(&self, text: &str) -> String {

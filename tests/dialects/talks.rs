@@ -66,11 +66,7 @@ fn a_conversation_with_tools_goes_the_same_way_in_every_wire_format() {
             assert!(told, "{wire:?}: the key is presented");
         }
         assert!(requests[1].body.contains("alpha") && requests[1].body.contains("beta"), "{wire:?}");
-        // Breakpoints of an explicit cache move; all else that was sent before is sent again.
-        let plain = |body: &str| {
-            body.replace(",\"cache_control\":{\"type\":\"ephemeral\"}", "")
-                .replace(",{\"cachePoint\":{\"type\":\"default\"}}", "")
-        };
+        // All else that was sent before is sent again.
         for pair in requests.windows(2) {
             let (before, after) = (plain(&pair[0].body), plain(&pair[1].body));
             let before = before.trim_end_matches([']', '}', '"']);
@@ -81,6 +77,48 @@ fn a_conversation_with_tools_goes_the_same_way_in_every_wire_format() {
             super::stage::files(&log).iter().flat_map(|file| std::fs::read(file).unwrap()).collect();
         let leaked = all.windows(20).any(|bytes| bytes == b"key-of-the-test-0001");
         assert!(!leaked, "{wire:?}: the key is in the log");
+    }
+}
+
+/// A body without the breakpoints of an explicit cache, which move.
+fn plain(body: &str) -> String {
+    body.replace(",\"cache_control\":{\"type\":\"ephemeral\"}", "")
+        .replace(",{\"cachePoint\":{\"type\":\"default\"}}", "")
+}
+
+#[test]
+fn what_is_remembered_during_a_session_changes_nothing_that_was_sent_before() {
+    for wire in Wire::ALL {
+        let add = json!({"target": "memory", "action": "add", "content": "the build needs protoc"});
+        let server = ModelServer::start([
+            Reply::call("memory", &add),
+            Reply::text("Noted."),
+            Reply::text("As I said: protoc."),
+            Reply::text("protoc, I know."),
+        ]);
+        let stage = Stage::new();
+        let file = stage.home().join("memories/MEMORY.md");
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, "kept from earlier\n").unwrap();
+        for (more, said) in [
+            (&["-q", "remember protoc"][..], "Noted."),
+            (&["--continue", "-q", "what was that?"], "As I said: protoc."),
+            (&["-q", "what do you know?"], "protoc, I know."),
+        ] {
+            let run = ask(&stage, wire, &server, more, &[]);
+            assert_eq!((run.exit, run.out.trim()), (0, said), "{wire:?}: {}", run.err);
+        }
+        server.verify();
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "kept from earlier\n§\nthe build needs protoc\n");
+        let bodies: Vec<String> = server.requests().iter().map(|request| plain(&request.body)).collect();
+        for pair in bodies[..3].windows(2) {
+            let before = pair[0].trim_end_matches([']', '}', '"']);
+            assert!(pair[1].starts_with(before), "{wire:?}:\n{before}\n{}", pair[1]);
+        }
+        let remembers = |body: &String| body.contains("kept from earlier\\n§\\nthe build needs protoc\\n");
+        assert!(bodies[..3].iter().all(|body| body.contains("# MEMORY (your personal notes)")), "{wire:?}");
+        assert!(!bodies[..3].iter().any(remembers), "{wire:?}: its prompt stays as it was built");
+        assert!(remembers(&bodies[3]), "{wire:?}: the next session knows\n{}", bodies[3]);
     }
 }
 

@@ -184,7 +184,7 @@ async fn a_panic_in_the_context_engine_becomes_an_event_and_the_turn_goes_on() {
 async fn a_panic_in_the_prompt_source_ends_the_turn_and_not_the_session() {
     struct Panicking;
     impl herm::runtime::PromptSource for Panicking {
-        fn build(&self, _: &SessionState) -> String {
+        fn build(&self, _: &SessionState, _: &[ToolFacts]) -> String {
             panic!("the prompt panics")
         }
     }

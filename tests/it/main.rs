@@ -13,6 +13,7 @@ mod checks;
 mod crash_cases;
 mod crash_points;
 mod isolation;
+mod memory;
 mod scenarios;
 mod simulation;
 mod tidy;

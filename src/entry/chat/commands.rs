@@ -48,6 +48,7 @@ impl Talk<'_> {
             "deny" => return self.deny(&args, view).await,
             "rollback" => return self.rollback(&args, view).await,
             "revoke" => return self.revoke(&args, view).await,
+            "memory" => return self.memory(&args, view).await,
             "image" => return self.image(&args, view),
             // A row of the table that nothing here does; a test looks for one.
             other => {
@@ -135,6 +136,13 @@ impl Talk<'_> {
     async fn model(&self, text: &str, view: &mut View) -> Result<Next, Failure> {
         let asker = asks::Asker { engine: self.engine, loaded: self.loaded };
         view.show(&Happening::Notice(asks::model(asker, &self.handle, text).await?))?;
+        Ok(Next::Stay)
+    }
+
+    async fn memory(&self, text: &str, view: &mut View) -> Result<Next, Failure> {
+        for line in asks::memory(self.engine, &self.handle, text, None).await?.lines() {
+            view.show(&Happening::Notice(line.to_owned()))?;
+        }
         Ok(Next::Stay)
     }
 

@@ -14,6 +14,7 @@ use crate::entry::engine::{self, Engine, Front};
 use crate::entry::{Exit, Failure, Start};
 use crate::inbound::slash;
 use crate::inbound::slash_table::Where;
+use crate::memory::whose;
 use crate::runtime::{Clock, SessionHandle, SystemClock};
 
 /// Events between two times that a one-shot process brings the projections up to date.
@@ -42,7 +43,8 @@ async fn converse(prepared: &Prepared) -> Result<Exit, Failure> {
     let attended = prepared.question.is_none() && is_conversation();
     let (link, heard) = Link::new(attended);
     let link = Arc::new(link);
-    let front = Front { people: link.clone(), outlet: link.clone(), watch: link.clone(), ask: link.clone() };
+    let (people, outlet, watch, ask) = (link.clone(), link.clone(), link.clone(), link.clone());
+    let front = Front { people, outlet, watch, ask, whose: whose::together() };
     let mut engine = Engine::start(&prepared.loaded, front).await?;
     // Without a person a process is over before a title would be there; lists show the first words.
     engine.policy.titles &= attended;

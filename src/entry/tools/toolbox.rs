@@ -11,7 +11,7 @@ use crate::tools::registry::fold::{Folding, When};
 use crate::tools::terminal::Terminal;
 use crate::tools::toolsets::Toolsets;
 use crate::tools::vendors::Vendors;
-use crate::tools::{Tool, Tools, media, table, web};
+use crate::tools::{Memory, Tool, Tools, media, table, web};
 
 /// The tools, and what they share with the rest of herm.
 pub struct Toolbox {
@@ -68,6 +68,9 @@ fn all(
         .with_processes(Arc::clone(processes));
     let mut all: Vec<Arc<dyn Tool>> = vec![Arc::new(terminal), Arc::new(Process::new(Arc::clone(processes)))];
     all.push(Arc::new(ExecuteCode::new(Arc::clone(environments), config.code)));
+    if config.memory.notes || config.memory.users {
+        all.push(Arc::new(Memory));
+    }
     let vendors = Vendors::new(&config.tools.endpoints, |name| engine::key(loaded, name));
     let wrong = |error| Failure::message(Exit::Config, error).hint("herm config explain web");
     let guard = web::Guard::new(config.security.allow_private_urls, config.security.blocked_domains.clone());

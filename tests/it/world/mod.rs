@@ -310,7 +310,7 @@ impl People for ScriptedPeople {
 struct FixedPrompt;
 
 impl PromptSource for FixedPrompt {
-    fn build(&self, _: &SessionState) -> String {
+    fn build(&self, _: &SessionState, _: &[ToolFacts]) -> String {
         "You are herm.".to_owned()
     }
 }
