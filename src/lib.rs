@@ -27,6 +27,7 @@ pub mod threats;
 
 pub mod context;
 pub mod memory;
+pub mod skills;
 
 pub mod api;
 pub mod gateway;

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::server::{Api, Refusal};
 use crate::config::FIRST_PROFILE;
+use crate::skills::Skill;
 
 impl Api {
     /// The name that the profile has as a model.
@@ -39,6 +40,7 @@ pub async fn capabilities(State(api): State<Api>) -> Response {
         "features": {
             "chat_completions": true, "responses": true, "runs": true, "streaming": true, "sessions": true,
             "approvals": true, "idempotency": true, "images": true, "tool_progress": true,
+            "memory": api.profile.engine.memory.is_some(), "skills": true,
         },
         "profiles": api.hub.profiles.keys().collect::<Vec<_>>(),
     }))
@@ -52,7 +54,15 @@ pub async fn toolsets(State(api): State<Api>) -> Response {
     axum::Json(json!({ "object": "list", "data": tools.collect::<Vec<_>>() })).into_response()
 }
 
-/// None yet: skills come with their own part of herm.
-pub async fn skills() -> Response {
-    axum::Json(json!({ "object": "list", "data": [] })).into_response()
+pub async fn skills(State(api): State<Api>) -> Response {
+    let library = api.profile.engine.skills.library.clone();
+    let found = tokio::task::spawn_blocking(move || library.found()).await.unwrap_or_default();
+    let row = |skill: &Skill| {
+        json!({
+            "id": skill.name, "object": "skill", "name": skill.name, "category": skill.category,
+            "description": skill.frontmatter.description,
+        })
+    };
+    let data: Vec<Value> = found.skills.iter().map(row).collect();
+    axum::Json(json!({ "object": "list", "data": data })).into_response()
 }

@@ -152,6 +152,13 @@ keys! {
     MEMORY_PEOPLE "memory.people" Kind::Choice(&["apart", "together"]), "apart", "HERM_MEMORY_PEOPLE",
         "Whose memory it is. `apart`: the profile's is its owners' (`admins` of the platform, else the one account in `allowed_users`); other people, and chats that several share, have each their own. `together`: all have the profile's.";
 
+    SKILLS_DIRS "skills.external_dirs" Kind::List, "[]", "HERM_SKILLS_DIRS",
+        "More folders with skills, besides `skills/` in the home; relative to it, or `~/…`. Nothing is written there.";
+    SKILLS_VARS "skills.template_vars" Kind::Bool, "true", "HERM_SKILLS_TEMPLATE_VARS",
+        "Whether `${HERM_SKILL_DIR}` and `${HERM_SESSION_ID}` in a skill are replaced.";
+    SKILLS_GUARD "skills.guard_agent_created" Kind::Bool, "false", "HERM_SKILLS_GUARD",
+        "Whether skills that the model writes are refused where they would read secrets or send them away, besides what would steer a model.";
+
     TERMINAL_TIMEOUT "terminal.timeout" SECONDS_POSITIVE, "180", "HERM_TERMINAL_TIMEOUT",
         "Seconds after which a command line is ended, unless the model asks for another time.";
     TERMINAL_CWD "terminal.cwd" Kind::Text, "'.'", "HERM_CWD",

@@ -19,6 +19,7 @@ use crate::environments::ssh::SshSettings;
 use crate::environments::table::EnvironmentSettings;
 use crate::environments::{Backend, SingularitySettings};
 use crate::memory::MemoryConfig;
+use crate::skills::SkillsConfig;
 use crate::tools::execute_code;
 
 /// The configuration of one start of herm.
@@ -38,6 +39,8 @@ pub struct Config {
     /// Relative to the home, see [`Config::soul_file`].
     pub soul: PathBuf,
     pub memory: MemoryConfig,
+    /// Folders as they are written.
+    pub skills: SkillsConfig,
     pub terminal: TerminalConfig,
     pub tools: ToolsConfig,
     pub web: WebConfig,
@@ -228,6 +231,11 @@ impl Config {
                     user_chars: read.size(&keys::USER_CHARS),
                 },
                 apart: read.text(&keys::MEMORY_PEOPLE) != "together",
+            },
+            skills: SkillsConfig {
+                external: read.list(&keys::SKILLS_DIRS).into_iter().map(PathBuf::from).collect(),
+                template_vars: read.yes(&keys::SKILLS_VARS),
+                guard: read.yes(&keys::SKILLS_GUARD),
             },
             terminal: TerminalConfig {
                 timeout: read.seconds(&keys::TERMINAL_TIMEOUT),

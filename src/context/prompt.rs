@@ -1,6 +1,7 @@
 //! The system prompt: who herm is, how to work, where it is. Nothing in it changes within a day,
 //! so that providers' caches hold.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use herm_schema::events::ToolFacts;
 
 use crate::memory::{MemoryProvider, Whose, whose};
 use crate::runtime::PromptSource;
+use crate::skills::{self, Library};
 
 /// Longest file that is taken into the prompt, in bytes; the rest of it is left out, and said so.
 const FILE_BYTES_MAX: usize = 20_000;
@@ -39,12 +41,14 @@ pub struct Prompt {
     /// `None` where nothing is remembered.
     pub memory: Option<Arc<dyn MemoryProvider>>,
     pub whose: Whose,
+    /// `None` where there are no skills.
+    pub skills: Option<Library>,
 }
 
 impl Prompt {
     /// Of one who remembers nothing.
     pub fn of(soul: PathBuf) -> Self {
-        Self { soul, memory: None, whose: whose::together() }
+        Self { soul, memory: None, whose: whose::together(), skills: None }
     }
 }
 
@@ -61,6 +65,7 @@ impl PromptSource for Prompt {
             Some(GUIDANCE.to_owned()),
             shared,
             (self.memory.is_some() && has("memory")).then(|| REMEMBER.to_owned()),
+            self.index(state, tools).filter(|_| has("skill_view")),
             project(Path::new(cwd)),
             self.remembered(state),
             Some(facts(state)),
@@ -71,6 +76,13 @@ impl PromptSource for Prompt {
 }
 
 impl Prompt {
+    /// The skills that there are as this is built.
+    fn index(&self, state: &SessionState, tools: &[ToolFacts]) -> Option<String> {
+        let platform = state.opened.as_ref().map_or("", |opened| opened.chat.platform.as_str());
+        let offered: BTreeSet<String> = tools.iter().map(|tool| tool.name.clone()).collect();
+        skills::index(self.skills.as_ref()?, platform, &offered)
+    }
+
     /// What is remembered as this is built; what is written later stands in later prompts.
     fn remembered(&self, state: &SessionState) -> Option<String> {
         let space = (self.whose)(state.opened.as_ref()?);

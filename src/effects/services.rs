@@ -16,6 +16,7 @@ use super::program_call;
 use crate::environments::Environment;
 use crate::memory::MemoryProvider;
 use crate::providers::BoxFuture;
+use crate::skills::Workshop;
 use crate::tools::{ModelQuestion, ProgramCall, Services, ToolContext, ToolResult};
 
 /// The services of a call that `run` runs.
@@ -36,6 +37,14 @@ impl Services for WithModels {
 
     fn memory(&self, session: SessionId) -> Option<(Arc<dyn MemoryProvider>, MemorySpace)> {
         self.0.ports.services.memory(session)
+    }
+
+    fn owned(&self, session: SessionId) -> bool {
+        self.0.ports.services.owned(session)
+    }
+
+    fn skills(&self) -> Option<Arc<Workshop>> {
+        self.0.ports.services.skills()
     }
 
     fn stands(&self, session: SessionId, opened_in: &Path) -> Option<PathBuf> {

@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand};
 use super::{
     Exit, Failure, Out, Start, approvals, auth, chat, checkpoints, completions, config, delivery, doctor,
     explain, export, gateway, log, memory, model, pairing, platforms, projections, replay, search, send,
-    sessions, tools, usage,
+    sessions, skills, tools, usage,
 };
 
 /// An always-on AI agent that sets everything it does in stone.
@@ -51,6 +51,7 @@ pub enum Command {
     Model(model::Model),
     Auth(auth::Auth),
     Memory(memory::MemoryCommand),
+    Skills(skills::SkillsCommand),
     Approvals(approvals::Approvals),
     Checkpoints(checkpoints::CheckpointsCommand),
     Doctor(doctor::Doctor),
@@ -84,6 +85,7 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Checkpoints(arguments) => checkpoints::run(&arguments, &start, &mut out),
         Command::Approvals(arguments) => approvals::run(&arguments, &start, &mut out),
         Command::Memory(arguments) => memory::run(&arguments, &start, &mut out),
+        Command::Skills(arguments) => skills::run(&arguments, &start, &mut out),
         Command::Config(arguments) => config::run(&arguments, &start, &mut out),
         Command::Tools(arguments) => tools::run(&arguments, &start, &mut out),
         Command::Doctor(arguments) => doctor::run(&arguments, &start, &mut out),

@@ -10,6 +10,7 @@ use herm_replay::reducer::{SessionState, evolve};
 use herm_schema::events::{MemorySpace, Policy, SessionOpened};
 use herm_schema::{Event, SessionId, StreamPos};
 
+use super::kept::Kept;
 use super::model_table::{Models, models};
 use super::tools::toolbox::{self, Toolbox};
 use super::witness::Known;
@@ -22,12 +23,13 @@ use crate::delivery::Outlet;
 use crate::effects::profile_stream;
 use crate::environments::{Environment, Environments, VariablePolicy};
 use crate::hooks::Hooks;
-use crate::memory::{MemoryProvider, Notes, Setting, Whose};
+use crate::memory::{MemoryProvider, Notes, Whose};
 use crate::providers::catalog::Catalogue;
 use crate::providers::credentials::Store;
 use crate::providers::resolve::{CUSTOM_KEY_VARIABLE, Resolved, Sources, Wanted, resolve_at};
 use crate::providers::{BoxFuture, Deadlines};
 use crate::runtime::{Grants, Judge, ModelTable, People, Ports, Sessions, SystemClock, Watch};
+use crate::skills::Workshop;
 use crate::tools::execute_code::{self, ExecuteCode};
 use crate::tools::process::{self, Process, Processes};
 use crate::tools::{OutputLimits, Services, Tools};
@@ -67,6 +69,7 @@ pub struct Engine {
     /// `None` where nothing is remembered.
     pub memory: Option<Arc<Notes>>,
     pub whose: Whose,
+    pub skills: Arc<Workshop>,
     pub processes: Arc<Processes>,
     /// Where the command lines of sessions run; whoever ends a session closes its environment.
     pub environments: Arc<Environments>,
@@ -94,8 +97,9 @@ impl Engine {
         let Models { table, policy, why, problems } = models(loaded, &log, &views).await?;
         let Toolbox { tools, processes, environments } = toolbox::toolbox(loaded, environments(loaded)?)?;
         processes.adopt();
-        let (memory, whose) = (memory(loaded, &log), Arc::clone(&front.whose));
-        let parts = (tools, Arc::clone(&environments), front, memory.clone());
+        let (kept, whose) = (Kept::of(loaded, &log), Arc::clone(&front.whose));
+        let (memory, skills) = (kept.memory.clone(), Arc::clone(&kept.skills));
+        let parts = (tools, Arc::clone(&environments), front, kept);
         let ports = ports(loaded, &log, &views, Arc::clone(&table), parts)?;
         let checkpoints = ports.checkpoints.clone();
         let grants = Arc::clone(&ports.grants);
@@ -110,6 +114,7 @@ impl Engine {
             checkpoints,
             memory,
             whose,
+            skills,
             processes,
             environments,
             policy,
@@ -218,12 +223,13 @@ fn ports(
     log: &Arc<dyn Log>,
     views: &Arc<Views>,
     models: Arc<ModelTable>,
-    (tools, environments, front, memory): (Tools, Arc<Environments>, Front, Option<Arc<Notes>>),
+    (tools, environments, front, kept): (Tools, Arc<Environments>, Front, Kept),
 ) -> Result<Ports, Failure> {
     let config = &loaded.config;
     let hooks = Hooks::of(&config.hooks)
         .map_err(|error| Failure::new(Exit::Config, error).hint("herm config explain hooks"))?;
     let redactor = loaded.redactor.clone();
+    let Kept { memory, skills } = kept;
     let memory = memory.map(|notes| notes as Arc<dyn MemoryProvider>);
     let (from_views, from_log) = (Arc::clone(views), Arc::clone(log));
     Ok(Ports {
@@ -239,6 +245,7 @@ fn ports(
             redactor: redactor.clone(),
             memory: memory.clone(),
             whose: Arc::clone(&front.whose),
+            skills: Arc::clone(&skills),
         }),
         limits: OutputLimits {
             bytes_max: config.tool_output.bytes_max,
@@ -250,7 +257,12 @@ fn ports(
         people: front.people,
         checkpoints: checkpoints(loaded).map(Arc::new),
         hooks: Arc::new(hooks),
-        prompt: Arc::new(Prompt { soul: config.soul_file(&loaded.home), memory, whose: front.whose }),
+        prompt: Arc::new(Prompt {
+            soul: config.soul_file(&loaded.home),
+            memory,
+            whose: front.whose,
+            skills: Some(skills.library.clone()),
+        }),
         engine: Arc::new(Plain),
         outlet: front.outlet,
         redact: Arc::new(move |text| redactor.redact(text).into_owned()),
@@ -261,21 +273,6 @@ fn ports(
         watch: front.watch,
         home: loaded.home.root().to_owned(),
     })
-}
-
-/// What this home remembers; `None` where nothing is.
-pub fn memory(loaded: &Loaded, log: &Arc<dyn Log>) -> Option<Arc<Notes>> {
-    let config = loaded.config.memory;
-    let redactor = loaded.redactor.clone();
-    let setting = Setting {
-        log: Arc::clone(log),
-        profile: profile_stream(loaded.home.profile_name()),
-        home: loaded.home.root(),
-        config,
-        redact: Arc::new(move |text| redactor.redact(text).into_owned()),
-        clock: Arc::new(SystemClock),
-    };
-    (config.notes || config.users).then(|| Arc::new(Notes::new(setting)))
 }
 
 /// The checkpoints of this home; `None` where none are kept.
@@ -383,6 +380,18 @@ struct Surroundings {
     environments: Arc<Environments>,
     memory: Option<Arc<dyn MemoryProvider>>,
     whose: Whose,
+    skills: Arc<Workshop>,
+}
+
+impl Surroundings {
+    /// Whose a session is; how it was opened is the first thing that its stream says.
+    fn whose(&self, session: SessionId) -> Option<MemorySpace> {
+        let first = self.views.log().read_stream(session.stream(), StreamPos(0)).next()?.ok()?;
+        match first.event {
+            Event::SessionOpened(opened) => Some((self.whose)(&opened)),
+            _ => None,
+        }
+    }
 }
 
 impl Services for Surroundings {
@@ -394,11 +403,16 @@ impl Services for Surroundings {
         &**self.views.log()
     }
 
+    fn skills(&self) -> Option<Arc<Workshop>> {
+        Some(Arc::clone(&self.skills))
+    }
+
+    fn owned(&self, session: SessionId) -> bool {
+        self.whose(session) == Some(MemorySpace::Profile)
+    }
+
     fn memory(&self, session: SessionId) -> Option<(Arc<dyn MemoryProvider>, MemorySpace)> {
-        let memory = self.memory.clone()?;
-        let first = self.log().read_stream(session.stream(), StreamPos(0)).next()?.ok()?;
-        let Event::SessionOpened(opened) = first.event else { return None };
-        Some((memory, (self.whose)(&opened)))
+        Some((self.memory.clone()?, self.whose(session)?))
     }
 
     fn search_sessions(&self, session: SessionId, arguments: &serde_json::Value) -> serde_json::Value {

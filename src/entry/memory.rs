@@ -7,11 +7,11 @@ use herm_schema::events::{Author, MemorySpace};
 use serde_json::{Value, json};
 
 use super::time::Clockface;
-use super::{Exit, Failure, Out, Start, engine, gateway, store};
+use super::{Exit, Failure, Out, Start, engine, gateway, kept, store};
 use crate::effects::profile_stream;
 use crate::gateway::control::Request;
 use crate::gateway::errands::Errand;
-use crate::memory::{Write, Writes, name, why};
+use crate::memory::{Files, Write, Writes, name, why};
 
 /// See what is remembered across sessions, who wrote it and why; take a write back.
 #[derive(Args, Debug)]
@@ -70,14 +70,20 @@ fn writes(start: &Start, log: &dyn Log) -> Result<Writes, Failure> {
 fn show(json: bool, start: &Start, out: &mut Out) -> Result<(), Failure> {
     let log = store::log(&start.home)?;
     let writes = writes(start, &*log)?;
-    for (space, target, entries) in writes.memories.lists().filter(|(.., entries)| !entries.is_empty()) {
+    let files = Files::of(start.home.root());
+    for (space, target, entries) in writes.memories.lists() {
+        let edited = files.is_edited(space, target, entries);
+        if entries.is_empty() && !edited {
+            continue;
+        }
         if json {
             out.json(&json!({
-                "space": space, "target": target, "entries": entries, "chars": chars(entries),
+                "space": space, "target": target, "entries": entries, "chars": chars(entries), "edited": edited,
             }))?;
             continue;
         }
-        out.line(&format!("{}, {} characters:", list(space, target), chars(entries)))?;
+        let note = if edited { "; its file was changed since, which the next session takes in" } else { "" };
+        out.line(&format!("{}, {} characters{note}:", list(space, target), chars(entries)))?;
         for entry in entries {
             out.line(&format!("  {}", entry.replace('\n', "\n    ")))?;
         }
@@ -137,7 +143,7 @@ fn undo(write: &str, start: &Start, out: &mut Out) -> Result<(), Failure> {
             let loaded = start.load(&[])?;
             let log = engine::open_log(&loaded)?;
             let off = || Failure::message(Exit::Config, "memory is switched off");
-            let notes = engine::memory(&loaded, &log).ok_or_else(off)?;
+            let notes = kept::memory(&loaded, &log).ok_or_else(off)?;
             let every = |_: &MemorySpace| true;
             let undone = notes.undo(write, None, every);
             undone

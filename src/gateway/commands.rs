@@ -190,6 +190,8 @@ impl Admitted<'_> {
                 let by = Some(Answerer { chat: self.chat.clone(), sender: self.sender.clone() });
                 asks::memory(&self.profile.engine, &handle, text, by).await
             }
+            "skills" => Ok(asks::skills(&self.profile.engine, text).await),
+            "reloadskills" => Ok(asks::reloaded(&self.profile.engine).await),
             "retry" => self.retry(&state, asked).await,
             "undo" => self.undo(&state, text).await,
             "branch" => self.branch(&state, text).await,

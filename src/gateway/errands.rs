@@ -48,6 +48,11 @@ pub enum Errand {
         text: String,
     },
     Chats,
+    /// Takes a write to a skill back; the last where none is named.
+    SkillUndo {
+        profile: String,
+        write: String,
+    },
     /// Takes back what was remembered; the last write where none is named.
     MemoryUndo {
         profile: String,
@@ -139,6 +144,12 @@ pub async fn of_hub(hub: &Arc<Hub>, errand: Errand) -> Result<Value, String> {
         Errand::DeliveryRetry { delivery } => retry(hub, &delivery).await,
         Errand::DeliveryDrop { delivery } => drop_delivery(hub, &delivery).await,
         Errand::Send { target, text } => send(hub, &target, &text).await,
+        Errand::SkillUndo { profile, write } => {
+            let profile = hub.profile(&profile).ok_or("its profile is not served here")?;
+            let skills = Arc::clone(&profile.engine.skills);
+            let undo = move || skills.undo(&write, None).map(|undone| undone.as_json());
+            tokio::task::spawn_blocking(undo).await.map_err(|error| error.to_string())?
+        }
         Errand::MemoryUndo { profile, write } => memory_undo(hub, &profile, write).await,
         _ => Err("that cannot be done here".to_owned()),
     }

@@ -18,11 +18,14 @@ use super::media;
 use super::profile::Profile;
 use super::questions::{Pressed, answered};
 use super::rooms::Door;
+use crate::entry::asks;
 use crate::inbound::access::{self, Admission, Rules};
 use crate::inbound::given::{self, Given};
 use crate::inbound::route::{Routed, route};
 use crate::inbound::session_key::{SessionKey, is_thread};
 use crate::inbound::settings::GatewaySettings;
+use crate::inbound::slash::Slash;
+use crate::inbound::slash_table::Where;
 use crate::inbound::{pairing, slash};
 use crate::platforms::{Act, Capabilities, Inbound, Message, NotNow, Taken, What};
 use crate::runtime::{Clock, Error, SessionHandle, SystemClock};
@@ -188,6 +191,9 @@ impl Admitted<'_> {
         if message.media.is_empty()
             && let Some(slash) = slash::parse(&message.text, &self.hub.own_name(&self.chat.platform))
         {
+            if let Some(given) = self.skill(message, &slash).await? {
+                return self.hand_over(self.received(&message.message_id, given, vec![]), inbound).await;
+            }
             return self.command(message, slash).await;
         }
         if let Some(session) = self.profile.rooms.find(&self.door.key).await
@@ -199,6 +205,17 @@ impl Admitted<'_> {
         let (attachments, kept) = media::keep(self.profile, &message.media).map_err(not_taken)?;
         let given = given::message(message, &kept);
         self.hand_over(self.received(&message.message_id, given, attachments), inbound).await
+    }
+
+    /// A message that names a skill, with the skill; `None` for any other command.
+    async fn skill(&self, message: &Message, slash: &Slash) -> Result<Option<Given>, NotNow> {
+        if slash::find(&slash.name, Where::Chat).is_ok() {
+            return Ok(None);
+        }
+        let Some(skill) = asks::skill_named(&self.profile.engine, slash).await else { return Ok(None) };
+        let session = self.enter().await.map_err(not_taken)?.id();
+        let context = asks::invoked(&self.profile.engine, skill, session).await;
+        Ok(context.map(|context| Given { text: message.text.clone(), context: Some(context) }))
     }
 
     /// A message that reads otherwise now is said again, where a conversation is under way.

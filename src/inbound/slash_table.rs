@@ -107,6 +107,8 @@ commands! {
     "approvals" [], "", Terminal Everyone AT_ONCE FLEETING, "what waits for your yes, and what you have allowed for longer";
     "revoke" [], "N", Terminal Everyone AT_ONCE STAYS, "take a lasting yes back, by its number";
     "memory" [], "[log|undo|pending|approve|reject] [NAME]", Both Everyone AT_ONCE STAYS, "what I remember for you; who wrote it, take it back, say yes or no";
+    "skills" [], "[NAME]", Both Everyone AT_ONCE FLEETING, "what I have been taught; /NAME of one puts it to use";
+    "reloadskills" ["reload-skills"], "", Both Everyone AT_ONCE FLEETING, "look for skills again, and say what there is";
     "yolo" [], "", Chat Admin AT_ONCE STAYS, "whether dangerous calls of this session run without asking";
     "rollback" [], "[N]", Both Admin WAITS STAYS, "checkpoints of this directory; with a number, put it back";
     "model" [], "[NAME] [--provider P]", Both Admin AT_ONCE STAYS, "which model answers; with a name, another one from now on";

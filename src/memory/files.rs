@@ -41,6 +41,11 @@ pub fn name(target: MemoryTarget) -> &'static str {
 }
 
 impl Files {
+    /// Whether somebody changed a file and nobody has taken it in yet.
+    pub fn is_edited(&self, space: &MemorySpace, target: MemoryTarget, entries: &[String]) -> bool {
+        !matches!(self.look(space, target, entries), Ok(Standing::Same | Standing::Behind))
+    }
+
     /// Below the home of a profile.
     pub fn of(home: &Path) -> Self {
         Self { root: home.join("memories") }
@@ -144,5 +149,6 @@ fn replace(path: &Path, text: &str) -> std::io::Result<()> {
     let mut file = std::fs::File::create(&beside)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
-    std::fs::rename(&beside, path)
+    std::fs::rename(&beside, path)?;
+    std::fs::File::open(path.parent().unwrap_or(Path::new("/")))?.sync_all()
 }

@@ -25,6 +25,7 @@ pub mod registry;
 pub mod sanitize;
 mod search_files;
 mod session_search;
+pub mod skills;
 pub mod table;
 pub mod terminal;
 mod text;
@@ -51,6 +52,7 @@ use tokio_util::sync::CancellationToken;
 use crate::environments::Environment;
 use crate::memory::MemoryProvider;
 use crate::providers::{BoxFuture, Image};
+use crate::skills::Workshop;
 
 pub use clarify::Clarify;
 pub use files::{Files, There};
@@ -99,6 +101,17 @@ pub trait Services: Send + Sync {
     /// What remembers across sessions, and whose memory a session has; `None` where nothing does.
     fn memory(&self, session: SessionId) -> Option<(Arc<dyn MemoryProvider>, MemorySpace)> {
         let _ = session;
+        None
+    }
+
+    /// Whether a session is one of the profile's owners, who may teach all of its sessions.
+    fn owned(&self, session: SessionId) -> bool {
+        let _ = session;
+        true
+    }
+
+    /// The skills of the profile; `None` where there are none.
+    fn skills(&self) -> Option<Arc<Workshop>> {
         None
     }
 

@@ -34,6 +34,8 @@ pub(crate) enum Refusal {
     Special { path: String, what: &'static str },
     #[error("`{path}` holds herm's own secrets: it is not opened")]
     Secret { path: String },
+    #[error("`{path}` is what herm remembers: the memory tool knows it")]
+    Remembered { path: String },
     #[error(transparent)]
     Path(#[from] paths::Error),
     #[error("cannot open `{path}`: {source}")]
@@ -83,8 +85,21 @@ pub(crate) fn guard(path: &Path, herm_home: &Path) -> Result<(), Refusal> {
         if path == herm_home.join(".env") || path == paths::real(herm_home)?.join(".env") {
             return Err(Refusal::Secret { path: named() });
         }
+        if is_remembered(path, herm_home) || is_remembered(path, &paths::real(herm_home)?) {
+            return Err(Refusal::Remembered { path: named() });
+        }
     }
     Ok(())
+}
+
+/// Whether a path lies in the memory of any profile. Whoever asks may be one of several people, each with
+/// a memory of their own, and what is written there is looked through first.
+pub(crate) fn is_remembered(path: &Path, herm_home: &Path) -> bool {
+    let above = herm_home.parent().filter(|above| above.ends_with("profiles")).and_then(Path::parent);
+    let Ok(below) = path.strip_prefix(above.unwrap_or(herm_home)) else { return false };
+    let parts: Vec<_> = below.iter().take(3).map(|part| part.to_string_lossy()).collect();
+    let parts: Vec<&str> = parts.iter().map(AsRef::as_ref).collect();
+    matches!(parts.as_slice(), ["memories", ..] | ["profiles", _, "memories"])
 }
 
 pub(crate) fn ordinary(path: &Path, metadata: &Metadata) -> Result<(), Refusal> {

@@ -87,12 +87,16 @@ fn plain(body: &str) -> String {
 }
 
 #[test]
-fn what_is_remembered_during_a_session_changes_nothing_that_was_sent_before() {
+fn what_is_remembered_or_learnt_during_a_session_changes_nothing_that_was_sent_before() {
     for wire in Wire::ALL {
         let add = json!({"target": "memory", "action": "add", "content": "the build needs protoc"});
+        let skill = "---\nname: build\ndescription: Build it here\n---\n\nInstall protoc first.\n";
+        let create = json!({"action": "create", "name": "build", "category": "ops", "content": skill});
         let server = ModelServer::start([
             Reply::call("memory", &add),
+            Reply::call("skill_manage", &create),
             Reply::text("Noted."),
+            Reply::call("skill_view", &json!({"name": "build"})),
             Reply::text("As I said: protoc."),
             Reply::text("protoc, I know."),
         ]);
@@ -100,6 +104,10 @@ fn what_is_remembered_during_a_session_changes_nothing_that_was_sent_before() {
         let file = stage.home().join("memories/MEMORY.md");
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
         std::fs::write(&file, "kept from earlier\n").unwrap();
+        let known = stage.home().join("skills/ops/deploy");
+        std::fs::create_dir_all(&known).unwrap();
+        std::fs::write(known.join("SKILL.md"), "---\nname: deploy\ndescription: Deploy it\n---\nGo.\n")
+            .unwrap();
         for (more, said) in [
             (&["-q", "remember protoc"][..], "Noted."),
             (&["--continue", "-q", "what was that?"], "As I said: protoc."),
@@ -111,14 +119,22 @@ fn what_is_remembered_during_a_session_changes_nothing_that_was_sent_before() {
         server.verify();
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "kept from earlier\n§\nthe build needs protoc\n");
         let bodies: Vec<String> = server.requests().iter().map(|request| plain(&request.body)).collect();
-        for pair in bodies[..3].windows(2) {
+        let [same @ .., next] = bodies.as_slice() else { panic!("{wire:?}: no request") };
+        assert_eq!(same.len(), 5, "{wire:?}");
+        for pair in same.windows(2) {
             let before = pair[0].trim_end_matches([']', '}', '"']);
             assert!(pair[1].starts_with(before), "{wire:?}:\n{before}\n{}", pair[1]);
         }
         let remembers = |body: &String| body.contains("kept from earlier\\n§\\nthe build needs protoc\\n");
-        assert!(bodies[..3].iter().all(|body| body.contains("# MEMORY (your personal notes)")), "{wire:?}");
-        assert!(!bodies[..3].iter().any(remembers), "{wire:?}: its prompt stays as it was built");
-        assert!(remembers(&bodies[3]), "{wire:?}: the next session knows\n{}", bodies[3]);
+        let knows = |body: &String| body.contains("ops:\\n- build: Build it here\\n- deploy: Deploy it");
+        assert!(same.iter().all(|body| body.contains("# MEMORY (your personal notes)")), "{wire:?}");
+        assert!(same.iter().all(|body| body.contains("ops:\\n- deploy: Deploy it")), "{wire:?}");
+        assert!(
+            !same.iter().any(|body| remembers(body) || knows(body)),
+            "{wire:?}: its prompt stays as it was"
+        );
+        assert!(same[4].contains("Install protoc first."), "{wire:?}: a new skill can be read at once");
+        assert!(remembers(next) && knows(next), "{wire:?}: the next session knows\n{next}");
     }
 }
 

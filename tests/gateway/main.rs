@@ -9,6 +9,7 @@ mod command_line;
 #[path = "../platforms/doubles/mod.rs"]
 mod doubles;
 mod gateway;
+mod memory;
 mod observed;
 mod profiles;
 #[path = "../binary/stage.rs"]

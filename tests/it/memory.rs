@@ -1,18 +1,20 @@
-//! What the model remembers, cut after every event and taken up again: nothing is kept twice, nothing is
+//! What the model remembers and learns, cut after every event and taken up again: nothing is kept twice, nothing is
 //! lost, whether or not the file was written before the end.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use herm::memory::{MemoryConfig, MemoryProvider, Notes, Setting, whose};
 use herm::providers::BoxFuture;
 use herm::runtime::{Ports, Sessions, SystemClock, TokioClock};
-use herm::tools::{Memory, Services, Tool};
+use herm::skills::{Library, SkillsConfig, Surroundings, Workshop};
+use herm::tools::{Memory, Services, Tool, skills};
 use herm_replay::log::{Log, MemoryLog};
 use herm_replay::memory::Limits;
 use herm_replay::reducer::SessionState;
 use herm_schema::events::*;
 use herm_schema::{Event, Micros, Recorded, SessionId, StreamId, StreamKind};
+use serde_json::json;
 
 use crate::world::*;
 
@@ -25,6 +27,7 @@ fn profile() -> StreamId {
 struct Remembering {
     log: Arc<MemoryLog>,
     notes: Arc<Notes>,
+    workshop: Arc<Workshop>,
 }
 
 impl Services for Remembering {
@@ -34,6 +37,10 @@ impl Services for Remembering {
 
     fn search_sessions(&self, _: SessionId, _: &serde_json::Value) -> serde_json::Value {
         serde_json::Value::Null
+    }
+
+    fn skills(&self) -> Option<Arc<Workshop>> {
+        Some(self.workshop.clone())
     }
 
     fn memory(&self, _: SessionId) -> Option<(Arc<dyn MemoryProvider>, MemorySpace)> {
@@ -62,7 +69,23 @@ fn notes(home: &Path, log: &Arc<MemoryLog>) -> Arc<Notes> {
     }))
 }
 
+fn workshop(home: &Path, log: &Arc<MemoryLog>) -> Arc<Workshop> {
+    let surroundings = Surroundings { variable: Arc::new(|_| false), path: String::new() };
+    let config = SkillsConfig { external: Vec::new(), template_vars: true, guard: false };
+    Arc::new(Workshop {
+        library: Library { own: home.join("skills"), config, surroundings },
+        log: log.clone(),
+        profile: profile(),
+        clock: Arc::new(SystemClock),
+        redact: Arc::new(str::to_owned),
+        busy: Mutex::default(),
+    })
+}
+
 fn world() -> World {
+    let skill =
+        json!({"action": "create", "name": "s", "content": "---\nname: s\ndescription: d\n---\nOne.\n"});
+    let patch = json!({"action": "patch", "name": "s", "old_string": "One.", "new_string": "One. One."});
     let script = vec![
         call("Noted.", &[("memory", r#"{"target":"memory","action":"add","content":"one"}"#)]),
         call(
@@ -72,6 +95,7 @@ fn world() -> World {
                 ("memory", r#"{"target":"memory","action":"remove","old_text":"nothing"}"#),
             ],
         ),
+        call("So it is done.", &[("skill_manage", &skill.to_string()), ("skill_manage", &patch.to_string())]),
         say("I shall remember."),
     ];
     World::new(policy(), script, vec![(0, says("m0", "Remember one."))])
@@ -80,8 +104,9 @@ fn world() -> World {
 /// One life of herm; its end.
 async fn live(world: &World, log: &Arc<MemoryLog>, home: &Path) -> SessionState {
     let clock = Arc::new(TokioClock::starting(START, 1));
-    let services = Remembering { log: log.clone(), notes: notes(home, log) };
-    let tools: Vec<Arc<dyn Tool>> = vec![Arc::new(Memory)];
+    let services = Remembering { log: log.clone(), notes: notes(home, log), workshop: workshop(home, log) };
+    let mut tools: Vec<Arc<dyn Tool>> = vec![Arc::new(Memory)];
+    tools.extend(skills::tools());
     let ports =
         Ports { tools: tools.into(), services: Arc::new(services), ..world.ports(log.clone(), clock) };
     let sessions = Sessions::new(Arc::new(ports));
@@ -99,13 +124,36 @@ fn prefix(whole: &MemoryLog, count: usize) -> Arc<MemoryLog> {
     let log = MemoryLog::from_events(whole.events()[..count].to_vec());
     for recorded in log.events() {
         let named = match recorded.event {
-            Event::SystemPromptBuilt(event) => event.prompt,
-            Event::ToolsOffered(event) => event.definitions,
+            Event::SystemPromptBuilt(event) => vec![event.prompt],
+            Event::ToolsOffered(event) => vec![event.definitions],
+            Event::SkillWritten(event) => {
+                event.files.iter().flat_map(|file| [file.before, file.after]).flatten().collect()
+            }
             _ => continue,
         };
-        log.put_blob(&whole.blob(named).unwrap()).unwrap();
+        for blob in named {
+            log.put_blob(&whole.blob(blob).unwrap()).unwrap();
+        }
     }
     Arc::new(log)
+}
+
+/// Makes the files of skills what the events say.
+fn teach(home: &Path, log: &Arc<MemoryLog>) {
+    let workshop = workshop(home, log);
+    for recorded in log.events() {
+        if let Event::SkillWritten(SkillWritten { author: Author::Model { session, call }, .. }) =
+            recorded.event
+        {
+            workshop.found_out(session, call).unwrap().unwrap();
+        }
+    }
+}
+
+/// The events whose files are written for sure: all but a write of a skill that nothing follows yet.
+fn surely_taught(events: &[Recorded]) -> usize {
+    let last = events.last().is_some_and(|recorded| matches!(recorded.event, Event::SkillWritten(_)));
+    events.len() - usize::from(last)
 }
 
 /// What was changed; where the calls stand in the session moves with a restart.
@@ -131,6 +179,10 @@ fn a_crash_between_any_two_events_neither_loses_nor_doubles_what_is_remembered()
     for at in events.iter().filter(|recorded| recorded.envelope.stream == profile()) {
         assert!(at.envelope.turn.is_some() && at.envelope.cause.is_some(), "{at:?}");
     }
+    let taught = |events: &[Recorded]| {
+        events.iter().filter(|recorded| matches!(recorded.event, Event::SkillWritten(_))).count()
+    };
+    assert_eq!(taught(&events), 2);
     for count in 0..=events.len() {
         for projected in [false, true] {
             let home = tempfile::tempdir().unwrap();
@@ -138,6 +190,10 @@ fn a_crash_between_any_two_events_neither_loses_nor_doubles_what_is_remembered()
             if projected {
                 // All files are as the events say; otherwise none has been written yet.
                 notes(home.path(), &log).block(&SPACE);
+                teach(home.path(), &log);
+            } else {
+                // A write of a skill that nothing follows has not reached its file.
+                teach(home.path(), &prefix(&whole, surely_taught(&events[..count])));
             }
             let world = world();
             let state = on_a_stopped_clock(live(&world, &log, home.path()));
@@ -154,7 +210,9 @@ fn a_crash_between_any_two_events_neither_loses_nor_doubles_what_is_remembered()
                 .filter(|recorded| recorded.envelope.stream == profile())
                 .map(|recorded| recorded.envelope.recorded_at)
                 .collect();
-            assert_eq!(profile.len(), 3, "{point}");
+            assert_eq!((profile.len(), taught(&after)), (5, 2), "{point}");
+            let skill = std::fs::read_to_string(home.path().join("skills/s/SKILL.md")).unwrap();
+            assert!(skill.ends_with("---\nOne. One.\n"), "{point}: {skill}");
         }
     }
 }

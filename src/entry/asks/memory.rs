@@ -54,7 +54,7 @@ fn done(notes: &Arc<Notes>, space: &MemorySpace, text: &str, by: Option<Answerer
 }
 
 fn shown(notes: &Notes, space: &MemorySpace) -> Result<String, String> {
-    let mut lines = Vec::new();
+    let mut lines = vec![whose(space)];
     for (target, title) in [(MemoryTarget::Memory, "Notes"), (MemoryTarget::User, "About you")] {
         let entries = notes.entries(space, target)?;
         lines.push(format!("{title}: {}", notes.usage(target, &entries)));
@@ -62,6 +62,17 @@ fn shown(notes: &Notes, space: &MemorySpace) -> Result<String, String> {
     }
     lines.push("/memory log says who wrote what; /memory undo takes the last write back".to_owned());
     Ok(lines.join("\n"))
+}
+
+/// Whose it is, so that nobody wonders why it is not what they know from elsewhere.
+fn whose(space: &MemorySpace) -> String {
+    match space {
+        MemorySpace::Profile => "The profile's own memory, which its owners share:".to_owned(),
+        MemorySpace::Person { platform, .. } => {
+            format!("Yours alone; the profile's own is that of its owners (`platforms.{platform}.admins`):")
+        }
+        MemorySpace::Chat { .. } => "This chat's, shared by all who speak in it:".to_owned(),
+    }
 }
 
 fn log(notes: &Notes, space: &MemorySpace) -> Result<String, String> {

@@ -3,9 +3,11 @@
 mod memory;
 mod model;
 mod rollback;
+mod skills;
 mod usage;
 
 pub use memory::memory;
 pub use model::{Asker, model};
 pub use rollback::rolled_back;
+pub use skills::{invoked, reloaded, skill_named, skills};
 pub use usage::usage;

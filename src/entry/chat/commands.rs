@@ -21,14 +21,19 @@ impl Talk<'_> {
         if line.is_empty() {
             return Ok(Next::Stay);
         }
-        let Some(Slash { name, args }) = slash::parse(line, "") else { return self.said(line, view).await };
-        let command = match slash::find(&name, Where::Terminal) {
+        let Some(typed) = slash::parse(line, "") else { return self.said(line, None, view).await };
+        let command = match slash::find(&typed.name, Where::Terminal) {
             Ok(command) => command,
             Err(unknown) => {
+                if let Some(skill) = asks::skill_named(self.engine, &typed).await {
+                    let skill = asks::invoked(self.engine, skill, self.handle.id()).await;
+                    return self.said(line, skill, view).await;
+                }
                 view.show(&Happening::Notice(unknown.to_string()))?;
                 return Ok(Next::Stay);
             }
         };
+        let Slash { args, .. } = typed;
         let result = match command.name {
             "exit" => return Ok(Next::Leave(Exit::Ok)),
             "help" => return self.help(view),
@@ -49,6 +54,8 @@ impl Talk<'_> {
             "rollback" => return self.rollback(&args, view).await,
             "revoke" => return self.revoke(&args, view).await,
             "memory" => return self.memory(&args, view).await,
+            "skills" => return self.shown(&asks::skills(self.engine, &args).await, view),
+            "reloadskills" => return self.shown(&asks::reloaded(self.engine).await, view),
             "image" => return self.image(&args, view),
             // A row of the table that nothing here does; a test looks for one.
             other => {
@@ -59,10 +66,10 @@ impl Talk<'_> {
         self.told(result, view)
     }
 
-    /// A message, with what was to go with it.
-    async fn said(&mut self, line: &str, view: &mut View) -> Result<Next, Failure> {
+    /// A message, with what was to go with it, and with the skill that it names.
+    async fn said(&mut self, line: &str, context: Option<String>, view: &mut View) -> Result<Next, Failure> {
         let attachments = std::mem::take(&mut self.attachments);
-        let message = MessageReceived { attachments, ..typed(line.to_owned()) };
+        let message = MessageReceived { attachments, context, ..typed(line.to_owned()) };
         let result = self.handle.receive(message).await.map(drop);
         self.told(result, view)
     }
@@ -140,7 +147,12 @@ impl Talk<'_> {
     }
 
     async fn memory(&self, text: &str, view: &mut View) -> Result<Next, Failure> {
-        for line in asks::memory(self.engine, &self.handle, text, None).await?.lines() {
+        let said = asks::memory(self.engine, &self.handle, text, None).await?;
+        self.shown(&said, view)
+    }
+
+    fn shown(&self, text: &str, view: &mut View) -> Result<Next, Failure> {
+        for line in text.lines() {
             view.show(&Happening::Notice(line.to_owned()))?;
         }
         Ok(Next::Stay)

@@ -11,7 +11,7 @@ use crate::tools::registry::fold::{Folding, When};
 use crate::tools::terminal::Terminal;
 use crate::tools::toolsets::Toolsets;
 use crate::tools::vendors::Vendors;
-use crate::tools::{Memory, Tool, Tools, media, table, web};
+use crate::tools::{Memory, Tool, Tools, media, skills, table, web};
 
 /// The tools, and what they share with the rest of herm.
 pub struct Toolbox {
@@ -71,6 +71,7 @@ fn all(
     if config.memory.notes || config.memory.users {
         all.push(Arc::new(Memory));
     }
+    all.extend(skills::tools());
     let vendors = Vendors::new(&config.tools.endpoints, |name| engine::key(loaded, name));
     let wrong = |error| Failure::message(Exit::Config, error).hint("herm config explain web");
     let guard = web::Guard::new(config.security.allow_private_urls, config.security.blocked_domains.clone());

@@ -78,6 +78,21 @@ fn what_has_no_end_or_is_no_file_is_refused() {
 }
 
 #[test]
+fn what_is_remembered_for_anybody_is_not_read_or_written_as_a_file() {
+    let place = place();
+    for name in ["memories/MEMORY.md", "memories/people/x/USER.md", "profiles/beta/memories/USER.md"] {
+        let path = place.context.home.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, "private").unwrap();
+        assert!(place.fails(&ReadFile, json!({"path": path})).contains("the memory tool"), "{name}");
+        let write = json!({"path": path, "content": "mine"});
+        assert!(place.fails(&crate::tools::WriteFile, write).contains("the memory tool"), "{name}");
+    }
+    let search = json!({"pattern": "private", "path": place.context.home});
+    assert_eq!(place.succeeds(&crate::tools::SearchFiles, search)["total_count"], 0);
+}
+
+#[test]
 fn files_of_the_kernel_are_read_as_they_come() {
     let shown = place().succeeds(&ReadFile, json!({"path": "/proc/self/status", "limit": 1}));
     assert!(shown["content"].as_str().unwrap().starts_with("1|Name:"), "{shown}");

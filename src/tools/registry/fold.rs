@@ -163,7 +163,7 @@ pub fn inner(name: &str, arguments: &Value) -> Result<Option<(String, String)>, 
 }
 
 /// Where the session of a call takes place; it is the first thing that its stream says.
-fn platform(context: &ToolContext) -> String {
+pub(in crate::tools) fn platform(context: &ToolContext) -> String {
     let first =
         context.services.log().read_stream(context.session.stream(), herm_schema::StreamPos(0)).next();
     match first {

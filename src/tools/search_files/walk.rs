@@ -59,7 +59,8 @@ impl Place {
         context: &ToolContext,
         mut each: impl FnMut(&Path) -> Result<(), Stop>,
     ) -> Result<bool, Stop> {
-        let secrets = paths::real(&context.home).unwrap_or_default().join(".env");
+        let home = paths::real(&context.home).unwrap_or_default();
+        let secrets = home.join(".env");
         let walk = WalkBuilder::new(&self.root)
             .hidden(!self.hidden)
             .require_git(false)
@@ -76,7 +77,10 @@ impl Place {
             // What cannot be listed is passed over, as ripgrep does.
             let Ok(entry) = entry else { continue };
             let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
-            if !(is_file || (self.is_file && entry.depth() == 0)) || entry.path() == secrets {
+            if !(is_file || (self.is_file && entry.depth() == 0))
+                || entry.path() == secrets
+                || open::is_remembered(entry.path(), &home)
+            {
                 continue;
             }
             if self.only.as_ref().is_none_or(|glob| glob.is_match(&self.root, entry.path())) {

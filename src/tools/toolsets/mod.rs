@@ -60,6 +60,11 @@ pub fn suggestion(nearest: Option<&str>) -> String {
     nearest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default()
 }
 
+/// The tools of a built-in set; none where there is no such set.
+pub fn tools_of_set(name: &str) -> &'static [&'static str] {
+    built_in::SETS.iter().find(|row| row.name == name).map_or(&[], |row| row.tools)
+}
+
 /// The one of `known` that `name` most looks like.
 pub fn nearest<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) -> Option<String> {
     let scored = known.into_iter().map(|known| (strsim::jaro_winkler(known, name), known));

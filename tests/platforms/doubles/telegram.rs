@@ -90,11 +90,22 @@ impl Double {
         state::GROUP
     }
 
-    /// A person writes in a private chat with herm; the id of the message.
+    /// The first person writes in a private chat with herm; the id of the message.
     pub fn write(&self, chat: i64, text: &str) -> i64 {
+        self.write_as(Who::Person(0), chat, text)
+    }
+
+    /// Somebody writes in a chat with herm; the id of the message.
+    pub fn write_as(&self, who: Who, chat: i64, text: &str) -> i64 {
         let place = ChatRef { platform: "telegram".into(), chat: chat.to_string(), thread: None };
-        let id = self.happen(&Happening::Said(Said::new(&place, text)));
+        let id = self.happen(&Happening::Said(Said { who, ..Said::new(&place, text) }));
         id.unwrap().parse().unwrap()
+    }
+
+    /// The id of a person's account.
+    #[allow(dead_code, reason = "each test binary uses its own part of it")]
+    pub fn account(person: usize) -> i64 {
+        state::user_id(Who::Person(person))
     }
 
     /// What herm sent to a chat, as it stands.

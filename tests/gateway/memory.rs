@@ -1,0 +1,117 @@
+//! What is remembered for several people of one bot, and what they teach it.
+
+use herm::platforms::contract::Who;
+use serde_json::{Value, json};
+
+use super::doubles::telegram::Double;
+use super::gateway::Gateway;
+use super::stage::await_that;
+use super::support::model_server::{ModelServer, Recorded};
+use super::support::reply::Reply;
+
+/// Remembers what follows `remember `; says `noted` to all else.
+fn rememberer() -> ModelServer {
+    ModelServer::computed(|asked: &Recorded| {
+        let last = asked.json["messages"].as_array().unwrap().last().unwrap();
+        let said = asked.last_text().strip_prefix("remember ").filter(|_| last["role"] == "user");
+        match said {
+            Some(what) => Reply::call("memory", &json!({"target": "user", "action": "add", "content": what})),
+            None => Reply::text("noted"),
+        }
+    })
+}
+
+/// The person whose number is that of the chat writes there, and is answered.
+fn answered(double: &Double, number: usize, text: &str, count: usize) {
+    let chat = Double::private(number);
+    double.write_as(Who::Person(number), chat, text);
+    await_that("the answer", || double.texts_of(chat).len() >= count);
+}
+
+/// The system prompt of the last request that ends with `text`.
+fn prompt_of(gateway: &Gateway, text: &str) -> String {
+    let asked = gateway.model.requests().into_iter().rfind(|asked| asked.last_text() == text).unwrap();
+    asked.json["messages"][0]["content"].as_str().unwrap().to_owned()
+}
+
+fn lines(out: &str) -> Vec<Value> {
+    out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn two_people_of_one_bot_have_each_their_own_memory() {
+    let double = Double::start();
+    let (owner, other) = (1, 2);
+    let own = [("TELEGRAM_ALLOWED_USERS", Double::account(owner).to_string())];
+    let told = || double.texts_of(Double::private(other)).pop().unwrap();
+    let mut gateway = Gateway::with_telegram(rememberer(), &double, &own);
+    gateway.start();
+    answered(&double, owner, "remember likes apples", 1);
+    answered(&double, other, "remember likes pears", 1);
+    answered(&double, owner, "/new", 2);
+    answered(&double, other, "/new", 2);
+    answered(&double, owner, "hello from the owner", 3);
+    answered(&double, other, "hello from the other", 3);
+    let (hers, his) =
+        (prompt_of(&gateway, "hello from the owner"), prompt_of(&gateway, "hello from the other"));
+    assert!(hers.contains("likes apples") && !hers.contains("pears"), "{hers}");
+    assert!(his.contains("likes pears") && !his.contains("apples"), "{his}");
+    let file = std::fs::read_to_string(gateway.stage.home().join("memories/USER.md")).unwrap();
+    assert_eq!(file, "likes apples\n", "the owner's is the profile's own");
+
+    // What people are told of it is their own, and so is what they take back.
+    answered(&double, other, "/memory", 4);
+    let shown = told();
+    assert!(shown.contains("likes pears") && !shown.contains("apples"), "{shown}");
+    let log = lines(&gateway.herm(&["memory", "log", "--json"]).out);
+    assert_eq!(log.len(), 2, "{log:?}");
+    assert_eq!(
+        (&log[0]["why"], &log[1]["why"]),
+        (&json!("remember likes apples"), &json!("remember likes pears"))
+    );
+    assert_eq!(
+        (&log[0]["space"], &log[1]["space"]["Person"]["id"]),
+        (&json!("Profile"), &json!(Double::account(other).to_string()))
+    );
+    assert!(log.iter().all(|write| write["turn"].is_u64() && write["session"].is_string()), "{log:?}");
+    let first = log[0]["write"].as_str().unwrap();
+    answered(&double, other, &format!("/memory undo {first}"), 5);
+    assert!(told().contains("there is no write"), "{}", told());
+
+    // On the command line by the gateway that runs.
+    let undone = gateway.herm(&["memory", "undo", first]);
+    assert!(undone.out.contains("likes apples"), "{undone:?}");
+    let shown = lines(&gateway.herm(&["memory", "show", "--json"]).out);
+    assert_eq!(shown.len(), 1, "{shown:?}");
+    assert_eq!(shown[0]["entries"], json!(["likes pears"]));
+    answered(&double, owner, "/new", 4);
+    answered(&double, owner, "and now?", 5);
+    assert!(!prompt_of(&gateway, "and now?").contains("apples"));
+}
+
+#[test]
+fn a_skill_is_put_to_use_by_its_name_and_listed_for_programs() {
+    let double = Double::start();
+    let (person, chat) = (1, Double::private(1));
+    let mut gateway = Gateway::with_telegram(rememberer(), &double, &[]);
+    let folder = gateway.stage.home().join("skills/ops/deploy-it");
+    std::fs::create_dir_all(&folder).unwrap();
+    let skill = "---\nname: deploy-it\ndescription: Deploy it here\n---\n\nPush, then look at /health.\n";
+    std::fs::write(folder.join("SKILL.md"), skill).unwrap();
+    gateway.start();
+    answered(&double, person, "/deploy_it to staging", 1);
+    assert_eq!(double.texts_of(chat), ["noted"]);
+    let asked = gateway.model.requests().pop().unwrap();
+    let text = asked.last_text().to_owned();
+    assert!(text.contains("follow it") && text.contains("Push, then look at /health."), "{text}");
+    assert!(text.ends_with("/deploy_it to staging"), "{text}");
+    assert!(prompt_of(&gateway, &text).contains("ops:\n- deploy-it: Deploy it here"));
+    answered(&double, person, "/deploy-them", 2);
+    let said = double.texts_of(chat).remove(1);
+    assert!(said.contains("/deploy-them"), "{said}");
+    answered(&double, person, "/skills", 3);
+    assert!(double.texts_of(chat)[2].contains("deploy-it"), "{:?}", double.texts_of(chat));
+    let listed = gateway.get("/v1/skills").unwrap();
+    assert_eq!(listed["data"][0]["name"], "deploy-it");
+    assert_eq!(listed["data"][0]["category"], "ops");
+}
