@@ -1,9 +1,11 @@
 //! `herm memory`: what is remembered, who wrote it and why, and taking a write back.
 
+use std::collections::BTreeSet;
+
 use clap::{Args, Subcommand};
 use herm_replay::log::Log;
 use herm_replay::memory::{changed, chars, list};
-use herm_schema::events::{Author, MemorySpace};
+use herm_schema::events::{Author, MemorySpace, MemoryTarget};
 use serde_json::{Value, json};
 
 use super::time::Clockface;
@@ -71,7 +73,13 @@ fn show(json: bool, start: &Start, out: &mut Out) -> Result<(), Failure> {
     let log = store::log(&start.home)?;
     let writes = writes(start, &*log)?;
     let files = Files::of(start.home.root());
-    for (space, target, entries) in writes.memories.lists() {
+    let mut lists: BTreeSet<(MemorySpace, MemoryTarget)> =
+        writes.memories.lists().map(|(space, target, _)| (space.clone(), target)).collect();
+    // Somebody may have put files there before anything was remembered.
+    lists.extend([MemoryTarget::Memory, MemoryTarget::User].map(|target| (MemorySpace::Profile, target)));
+    for (space, target) in &lists {
+        let target = *target;
+        let entries = writes.memories.entries(space, target);
         let edited = files.is_edited(space, target, entries);
         if entries.is_empty() && !edited {
             continue;

@@ -1,6 +1,9 @@
 //! `herm skills`: what skills there are, who wrote which, and taking a write back.
 
+use std::collections::BTreeMap;
+
 use clap::{Args, Subcommand};
+use herm_schema::Micros;
 use herm_schema::events::{Author, SkillAction};
 use serde_json::{Value, json};
 
@@ -9,7 +12,7 @@ use super::{Exit, Failure, Out, Start, engine, gateway, kept, store};
 use crate::effects::profile_stream;
 use crate::gateway::control::Request;
 use crate::gateway::errands::Errand;
-use crate::skills::{Found, Skill, Write, name, writes};
+use crate::skills::{Found, Skill, Write, loads, name, writes};
 
 /// See skills, who wrote which, and take a write back.
 #[derive(Args, Debug)]
@@ -80,10 +83,15 @@ pub fn run(arguments: &SkillsCommand, start: &Start, out: &mut Out) -> Result<Ex
 
 fn list(json: bool, start: &Start, out: &mut Out) -> Result<(), Failure> {
     let Found { skills, broken } = kept::library(&start.load(&[])?).found();
+    let loads = match engine::has_log(&start.home) {
+        true => loads(&*store::log(&start.home)?, profile_stream(start.home.profile_name()))?,
+        false => BTreeMap::new(),
+    };
     for skill in &skills {
+        let loads = loads.get(&skill.name).copied().unwrap_or_default();
         match json {
-            true => out.json(&as_json(skill))?,
-            false => out.line(&in_words(skill))?,
+            true => out.json(&as_json(skill, loads))?,
+            false => out.line(&in_words(skill, loads))?,
         }
     }
     for broken in &broken {
@@ -96,20 +104,21 @@ fn list(json: bool, start: &Start, out: &mut Out) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A skill, for programs.
-pub fn as_json(skill: &Skill) -> Value {
+fn as_json(skill: &Skill, (loads, last): (u64, Micros)) -> Value {
     json!({
+        "loads": loads, "last_loaded_us": (loads > 0).then_some(last.0),
         "name": skill.name, "category": skill.category, "description": skill.frontmatter.description,
         "version": skill.frontmatter.version, "tags": skill.frontmatter.tags, "own": skill.own,
         "path": skill.folder.display().to_string(), "note": skill.slip,
     })
 }
 
-fn in_words(skill: &Skill) -> String {
+fn in_words(skill: &Skill, (loads, _): (u64, Micros)) -> String {
     let category = skill.category.as_deref().unwrap_or("-");
     let description = skill.frontmatter.description.as_deref().unwrap_or("(no description)");
     let slip = skill.slip.as_ref().map(|slip| format!(" [{slip}]")).unwrap_or_default();
-    format!("{:<28} {category:<20} {description}{slip}", skill.name)
+    let read = if loads == 1 { "read once".to_owned() } else { format!("read {loads} times") };
+    format!("{:<28} {category:<20} {read:<16} {description}{slip}", skill.name)
 }
 
 fn log(json: bool, start: &Start, out: &mut Out) -> Result<(), Failure> {

@@ -15,8 +15,7 @@ pub fn rendered(entries: &[String]) -> String {
 pub fn parsed(text: &str) -> Vec<String> {
     let mut entries = vec![String::new()];
     for line in text.trim_start_matches('\u{feff}').lines() {
-        let line = line.trim_end();
-        if line == BETWEEN {
+        if line.trim_end() == BETWEEN {
             entries.push(String::new());
         } else if let Some(entry) = entries.last_mut() {
             entry.push_str(unescaped(line));
@@ -36,7 +35,7 @@ fn escaped(line: &str) -> String {
 
 fn unescaped(line: &str) -> &str {
     match line.strip_prefix('\\') {
-        Some(rest) if rest.trim_start_matches('\\') == BETWEEN => rest,
+        Some(rest) if rest.trim_end().trim_start_matches('\\') == BETWEEN => rest,
         _ => line,
     }
 }

@@ -149,6 +149,18 @@ fn a_text_that_holds_the_separator_comes_back_as_one_entry() {
     assert_eq!(home.written().len(), before);
 }
 
+proptest::proptest! {
+    /// What is written to a file is what is read from it, whatever it holds.
+    #[test]
+    fn a_list_reads_back_as_it_was_written(
+        texts in proptest::collection::vec("[a§ \\\\\n]{1,12}", 0..5)
+    ) {
+        let trimmed = texts.iter().map(|text| text.trim().to_owned());
+        let list: Vec<String> = trimmed.filter(|text| !text.is_empty()).collect();
+        proptest::prop_assert_eq!(entries::parsed(&entries::rendered(&list)), list);
+    }
+}
+
 #[test]
 fn an_edit_by_hand_becomes_an_event_before_anything_else() {
     let home = home();

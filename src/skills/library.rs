@@ -100,6 +100,8 @@ impl Search {
 
     fn folder(&mut self, root: &Path, folder: &Path, own: bool, depth: usize) {
         let Ok(real) = folder.canonicalize() else { return };
+        // What a link leads to elsewhere is read, and nothing is written there.
+        let own = own && root.canonicalize().is_ok_and(|root| real.starts_with(root));
         if self.seen.len() >= FOLDERS_MAX || self.found.skills.len() >= SKILLS_MAX || !self.seen.insert(real)
         {
             return;

@@ -25,7 +25,7 @@ pub use fit::Surroundings;
 pub use frontmatter::{Frontmatter, Variable};
 pub use index::index;
 pub use library::{Broken, Found, Library, Skill};
-pub use takeback::{Undone, Write, writes};
+pub use takeback::{Undone, Write, loads, writes};
 pub use view::{Viewed, invoked};
 pub use workshop::{Change, Edit, Refused, Workshop, Written};
 

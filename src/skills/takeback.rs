@@ -1,5 +1,6 @@
-//! Who wrote which skill, and taking a write back: what each file was is put in the place of what it became.
+//! Who wrote and who read which skill, and taking a write back: what each file was is put in the place of what it became.
 
+use std::collections::BTreeMap;
 use std::sync::PoisonError;
 
 use herm_replay::log::{Error, Log};
@@ -44,6 +45,22 @@ pub fn writes(log: &dyn Log, profile: StreamId) -> Result<Vec<Write>, Error> {
         }
     }
     Ok(writes)
+}
+
+/// How often each skill was read, and when last.
+///
+/// # Errors
+/// Those of the log.
+pub fn loads(log: &dyn Log, profile: StreamId) -> Result<BTreeMap<String, (u64, Micros)>, Error> {
+    let mut loads: BTreeMap<String, (u64, Micros)> = BTreeMap::new();
+    for recorded in log.read_stream(profile, StreamPos(0)) {
+        let recorded = recorded?;
+        if let Event::SkillLoaded(loaded) = recorded.event {
+            let (count, last) = loads.entry(loaded.name).or_default();
+            (*count, *last) = (count.saturating_add(1), recorded.envelope.recorded_at);
+        }
+    }
+    Ok(loads)
 }
 
 impl Undone {

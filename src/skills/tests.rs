@@ -156,7 +156,14 @@ fn what_is_there_is_found_and_what_is_broken_is_named() {
     home.put("skills/ops/binary/SKILL.md", "");
     std::fs::write(home.dir.path().join("skills/ops/binary/SKILL.md"), b"\xff\xfe").unwrap();
     std::os::unix::fs::symlink(home.dir.path().join("skills"), home.dir.path().join("skills/loop")).unwrap();
-    assert_eq!(home.names(), ["plain", "deploy", "extra"]);
+    home.put("elsewhere/linked/SKILL.md", &text("linked", "By a link"));
+    std::os::unix::fs::symlink(
+        home.dir.path().join("elsewhere/linked"),
+        home.dir.path().join("skills/linked"),
+    )
+    .unwrap();
+    assert_eq!(home.names(), ["linked", "plain", "deploy", "extra"]);
+    assert!(home.patch("linked", "Do it", "Do that").unwrap_err().0.contains("does not write"));
     let broken: Vec<String> =
         home.workshop.library.found().broken.into_iter().map(|broken| broken.why).collect();
     assert_eq!(broken.len(), 3, "{broken:?}");
@@ -166,7 +173,12 @@ fn what_is_there_is_found_and_what_is_broken_is_named() {
     let refused = home.patch("extra", "Do it", "Do that").unwrap_err();
     assert!(refused.0.contains("does not write"), "{refused}");
     let index = index(&home.workshop.library, "cli", &BTreeSet::new()).unwrap();
-    assert!(index.ends_with("general:\n- plain\nops:\n- deploy: Deploy it\ny:\n- extra: More"), "{index}");
+    assert!(
+        index.ends_with(
+            "general:\n- linked: By a link\n- plain\nops:\n- deploy: Deploy it\ny:\n- extra: More"
+        ),
+        "{index}"
+    );
 }
 
 #[test]

@@ -150,7 +150,9 @@ impl Workshop {
             };
             done.map_err(|why| format!("`{}` of `{}` cannot be written: {why}", file.path, event.name))?;
         }
-        self.tidy(folder);
+        if event.files.iter().any(|file| file.after.is_none()) {
+            self.tidy(folder);
+        }
         Ok(())
     }
 

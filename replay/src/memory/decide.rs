@@ -186,7 +186,8 @@ fn change(list: &[String], operation: &Operation) -> Result<MemoryChange, Refusa
 }
 
 fn content_of(content: &str) -> Result<String, Refusal> {
-    match content.trim() {
+    // Files have one kind of line end.
+    match content.replace("\r\n", "\n").trim() {
         "" => Err(Refusal::Malformed { why: "`content` is empty; `remove` takes an entry away" }),
         content => Ok(content.to_owned()),
     }

@@ -86,7 +86,7 @@ fn what_is_remembered_for_anybody_is_not_read_or_written_as_a_file() {
         std::fs::write(&path, "private").unwrap();
         assert!(place.fails(&ReadFile, json!({"path": path})).contains("the memory tool"), "{name}");
         let write = json!({"path": path, "content": "mine"});
-        assert!(place.fails(&crate::tools::WriteFile, write).contains("the memory tool"), "{name}");
+        assert!(place.fails(&crate::tools::WriteFile, write).contains("herm's own home"), "{name}");
     }
     let search = json!({"pattern": "private", "path": place.context.home});
     assert_eq!(place.succeeds(&crate::tools::SearchFiles, search)["total_count"], 0);
