@@ -85,7 +85,8 @@ impl Prompt {
 
     /// What is remembered as this is built; what is written later stands in later prompts.
     fn remembered(&self, state: &SessionState) -> Option<String> {
-        let space = (self.whose)(state.opened.as_ref()?);
+        let opened = state.opened.as_ref()?;
+        let space = (self.whose)(&opened.chat, &opened.key);
         self.memory.as_ref()?.block(&space)
     }
 }

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use herm_replay::log::segments::Options;
 use herm_replay::log::{self, Log, SegmentLog};
 use herm_replay::projections::Views;
+use herm_replay::projections::sessions::SessionRow;
 use herm_replay::reducer::{SessionState, evolve};
-use herm_schema::events::{MemorySpace, Policy, SessionOpened};
+use herm_schema::events::{ChatRef, MemorySpace, Policy, SessionOpened};
 use herm_schema::{Event, SessionId, StreamPos};
 
 use super::kept::Kept;
@@ -388,7 +389,7 @@ impl Surroundings {
     fn whose(&self, session: SessionId) -> Option<MemorySpace> {
         let first = self.views.log().read_stream(session.stream(), StreamPos(0)).next()?.ok()?;
         match first.event {
-            Event::SessionOpened(opened) => Some((self.whose)(&opened)),
+            Event::SessionOpened(opened) => Some((self.whose)(&opened.chat, &opened.key)),
             _ => None,
         }
     }
@@ -416,7 +417,17 @@ impl Services for Surroundings {
     }
 
     fn search_sessions(&self, session: SessionId, arguments: &serde_json::Value) -> serde_json::Value {
-        let answer = self.views.session_search(&arguments.to_string(), Some(session));
+        // One whose own session cannot be read finds nothing of others.
+        let own = self.whose(session);
+        let visible = |row: &SessionRow| {
+            let chat = ChatRef {
+                platform: row.platform.clone(),
+                chat: row.chat.clone(),
+                thread: row.thread.clone(),
+            };
+            own == Some(MemorySpace::Profile) || own == Some((self.whose)(&chat, &row.key))
+        };
+        let answer = self.views.session_search_among(&arguments.to_string(), Some(session), &visible);
         serde_json::from_str(&answer).unwrap_or(serde_json::Value::String(answer))
     }
 

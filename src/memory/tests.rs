@@ -303,27 +303,22 @@ fn people_of_one_bot_neither_read_nor_write_each_others_memory() {
     let home = home();
     let owner = |platform: &str, id: &str| (platform, id) == ("telegram", "1");
     let whose = whose::apart(owner);
-    let opened = |platform: &str, chat: &str, key: &str| SessionOpened {
-        profile: "default".into(),
-        chat: ChatRef { platform: platform.into(), chat: chat.into(), thread: None },
-        key: key.into(),
-        shared: false,
-        cwd: "/".into(),
-        environment: "local".into(),
-        herm_version: "test".into(),
+    let of = |platform: &str, chat: &str, key: &str| {
+        let chat = ChatRef { platform: platform.into(), chat: chat.into(), thread: None };
+        whose(&chat, key)
     };
     let person = |id: &str| MemorySpace::Person { platform: "telegram".into(), id: id.into() };
     let spaces = [
-        whose(&opened("cli", "terminal", "")),
-        whose(&opened("telegram", "1", "telegram:direct:1:user=1")),
-        whose(&opened("telegram", "2", "telegram:direct:2:user=2")),
-        whose(&opened("telegram", "3", "telegram:direct:3:user=3")),
-        whose(&opened("telegram", "-5", "telegram:group:-5:user=2")),
-        whose(&opened("telegram", "-5", "telegram:group:-5")),
+        of("cli", "terminal", ""),
+        of("telegram", "1", "telegram:direct:1:user=1"),
+        of("telegram", "2", "telegram:direct:2:user=2"),
+        of("telegram", "3", "telegram:direct:3:user=3"),
+        of("telegram", "-5", "telegram:group:-5:user=2"),
+        of("telegram", "-5", "telegram:group:-5"),
         // The same number on another platform is another account.
-        whose(&opened("discord", "2", "discord:direct:2:user=2")),
+        of("discord", "2", "discord:direct:2:user=2"),
         // What is not understood is nobody's but the chat's.
-        whose(&opened("telegram", "9", "whatever")),
+        of("telegram", "9", "whatever"),
     ];
     let chat = |chat: &str| MemorySpace::Chat { platform: "telegram".into(), chat: chat.into() };
     assert_eq!(spaces[..2], [MemorySpace::Profile, MemorySpace::Profile]);

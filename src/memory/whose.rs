@@ -7,38 +7,40 @@
 //! * Anybody else who is listened to has a space of their own, by platform and account.
 //! * A conversation that several people share has the space of its chat.
 //!
+//! What was said in sessions is searched by the same rule: the owners find all of it, anybody else what was said
+//! in their own.
+//!
 //! Identity is the platform's, never what a text says. `memory.people: together` gives all of them the
 //! profile's own.
 
 use std::sync::Arc;
 
-use herm_schema::events::{MemorySpace, SessionOpened};
+use herm_schema::events::{ChatRef, MemorySpace};
 
 use crate::inbound::session_key::SessionKey;
 use crate::inbound::settings::PlatformSettings;
 
-/// Says whose memory a session has.
-pub type Whose = Arc<dyn Fn(&SessionOpened) -> MemorySpace + Send + Sync>;
+/// Says whose memory a session has, by its chat and its key.
+pub type Whose = Arc<dyn Fn(&ChatRef, &str) -> MemorySpace + Send + Sync>;
 
 /// Platforms whose sessions are the owner's: nobody else gets that far.
 const OWN_PLATFORMS: &[&str] = &["cli", "acp", "cron", crate::api::settings::NAME];
 
 /// Everybody has the profile's.
 pub fn together() -> Whose {
-    Arc::new(|_| MemorySpace::Profile)
+    Arc::new(|_, _| MemorySpace::Profile)
 }
 
 /// By the rule; `owns` says whether an account (platform, id) owns the profile.
 pub fn apart(owns: impl Fn(&str, &str) -> bool + Send + Sync + 'static) -> Whose {
-    Arc::new(move |opened| space(opened, &owns))
+    Arc::new(move |chat, key| space(chat, key, &owns))
 }
 
-fn space(opened: &SessionOpened, owns: &dyn Fn(&str, &str) -> bool) -> MemorySpace {
-    let chat = &opened.chat;
+fn space(chat: &ChatRef, key: &str, owns: &dyn Fn(&str, &str) -> bool) -> MemorySpace {
     if OWN_PLATFORMS.contains(&chat.platform.as_str()) {
         return MemorySpace::Profile;
     }
-    match SessionKey::parse(&opened.key).filter(|key| key.platform == chat.platform) {
+    match SessionKey::parse(key).filter(|key| key.platform == chat.platform) {
         Some(SessionKey { platform, user: Some(id), .. }) => match owns(&platform, &id) {
             true => MemorySpace::Profile,
             false => MemorySpace::Person { platform, id },

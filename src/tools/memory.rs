@@ -159,3 +159,104 @@ fn shown(done: Result<Live, Refused>) -> ToolResult {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use herm_replay::log::MemoryLog;
+    use herm_replay::memory::Limits;
+
+    use super::*;
+    use crate::effects::profile_stream;
+    use crate::memory::{MemoryConfig, Notes, Setting};
+    use crate::runtime::SystemClock;
+    use crate::tools::testing::{Place, place};
+
+    fn remembering(approval: bool) -> Place {
+        let place = place();
+        let limits = Limits { memory_chars: 100, user_chars: 50 };
+        let notes = Notes::new(Setting {
+            log: Arc::new(MemoryLog::new()),
+            profile: profile_stream("default"),
+            home: &place.context.home,
+            config: MemoryConfig { notes: true, users: true, approval, limits, apart: true },
+            redact: Arc::new(str::to_owned),
+            clock: Arc::new(SystemClock),
+        });
+        *place.services.memory.lock().unwrap() = Some(Arc::new(notes));
+        place
+    }
+
+    /// Each call of a test is a call of its own.
+    fn next(place: &mut Place) -> &Place {
+        place.context.call.index += 1;
+        place
+    }
+
+    #[test]
+    fn the_answer_shows_what_is_kept_now() {
+        let mut place = remembering(false);
+        let add = json!({"target": "user", "action": "add", "content": "likes apples"});
+        let shown = next(&mut place).succeeds(&Memory, add);
+        let expected = json!({
+            "success": true, "target": "user", "entries": ["likes apples"], "usage": "12/50 chars",
+            "message": "kept (m1)", "pending": null,
+        });
+        assert_eq!(shown, expected);
+        let several = json!({"target": "user", "operations": [
+            {"action": "replace", "old_text": "apples", "content": "likes pears"},
+            {"action": "add", "content": "is called Ann"},
+        ]});
+        let shown = next(&mut place).succeeds(&Memory, several);
+        assert_eq!(shown["entries"], json!(["likes pears", "is called Ann"]));
+        let memory = place.context.home.join("memories/USER.md");
+        assert_eq!(std::fs::read_to_string(memory).unwrap(), "likes pears\n§\nis called Ann\n");
+    }
+
+    #[test]
+    fn a_refusal_shows_what_there_is_so_that_the_next_try_can_be_right() {
+        let mut place = remembering(false);
+        let add = |content: &str| json!({"target": "user", "action": "add", "content": content});
+        next(&mut place).succeeds(&Memory, add(&"a".repeat(40)));
+        let (status, shown) = next(&mut place).run(&Memory, add(&"b".repeat(20)));
+        assert_eq!(
+            (status, &shown["current_entries"]),
+            (herm_schema::events::ToolStatus::Failed, &json!(["a".repeat(40)]))
+        );
+        let error = shown["error"].as_str().unwrap();
+        assert!(
+            error.contains("40 of 50") && error.contains("63") && error.contains("at least 13"),
+            "{error}"
+        );
+        assert_eq!(shown["usage"], "40/50 chars");
+    }
+
+    #[test]
+    fn what_is_asked_has_to_make_sense() {
+        let mut place = remembering(false);
+        for (asked, why) in [
+            (json!({"target": "user"}), "give an `action`"),
+            (json!({"target": "user", "action": "add"}), "`content` is missing"),
+            (json!({"target": "user", "action": "remove"}), "`old_text` is missing"),
+            (json!({"target": "user", "action": "add", "content": "x", "operations": []}), "not both"),
+            (json!({"target": "user", "operations": []}), "nothing is asked for"),
+        ] {
+            let error = next(&mut place).fails(&Memory, asked);
+            assert!(error.contains(why), "{error}");
+        }
+        *place.services.memory.lock().unwrap() = None;
+        let add = json!({"target": "user", "action": "add", "content": "x"});
+        assert!(place.fails(&Memory, add).contains("switched off"));
+    }
+
+    #[test]
+    fn what_waits_for_a_word_says_so() {
+        let mut place = remembering(true);
+        let add = json!({"target": "memory", "action": "add", "content": "x"});
+        let shown = next(&mut place).succeeds(&Memory, add);
+        assert_eq!((&shown["pending"], &shown["entries"]), (&json!("m1"), &json!([])));
+        assert!(matches!(place.recovers(&Memory), Recovered::Finished(_)));
+        assert_eq!(next(&mut place).recovers(&Memory), Recovered::NotDone);
+    }
+}

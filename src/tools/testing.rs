@@ -4,12 +4,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use herm_replay::log::{Append, Durability, Expect, Log, MemoryLog};
-use herm_schema::events::{AuxiliaryTask, ToolStatus};
+use herm_schema::events::{AuxiliaryTask, MemorySpace, ToolStatus};
 use herm_schema::{CallRef, Event, Micros, SessionId, StreamPos};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{ModelQuestion, OutputLimits, Recovered, Services, Tool, ToolContext, arguments, sanitize};
+use crate::memory::MemoryProvider;
 use crate::providers::{BoxFuture, Image};
 
 /// A folder to work in, and what a tool is run with.
@@ -96,6 +97,7 @@ pub(crate) struct Fake {
     pub asked: Mutex<Vec<(String, Vec<String>)>>,
     pub never_answers: Mutex<bool>,
     pub shown: Mutex<Vec<(AuxiliaryTask, String, Vec<Image>)>>,
+    pub memory: Mutex<Option<Arc<dyn MemoryProvider>>>,
 }
 
 impl Fake {
@@ -123,6 +125,10 @@ impl Services for Fake {
             Some(_) => json!({"error": "no such session"}),
             None => json!({"success": true, "asked": arguments}),
         }
+    }
+
+    fn memory(&self, _session: SessionId) -> Option<(Arc<dyn MemoryProvider>, MemorySpace)> {
+        Some((self.memory.lock().unwrap().clone()?, MemorySpace::Profile))
     }
 
     fn redacted(&self, text: &str) -> String {

@@ -9,14 +9,21 @@ use super::stage::await_that;
 use super::support::model_server::{ModelServer, Recorded};
 use super::support::reply::Reply;
 
-/// Remembers what follows `remember `; says `noted` to all else.
+/// Remembers what follows `remember `, searches, teaches; says `noted` to all else.
 fn rememberer() -> ModelServer {
     ModelServer::computed(|asked: &Recorded| {
         let last = asked.json["messages"].as_array().unwrap().last().unwrap();
-        let said = asked.last_text().strip_prefix("remember ").filter(|_| last["role"] == "user");
-        match said {
-            Some(what) => Reply::call("memory", &json!({"target": "user", "action": "add", "content": what})),
-            None => Reply::text("noted"),
+        let said = if last["role"] == "user" { asked.last_text() } else { "" };
+        match said.split_once(' ') {
+            Some(("remember", what)) => {
+                Reply::call("memory", &json!({"target": "user", "action": "add", "content": what}))
+            }
+            Some(("search", what)) => Reply::call("session_search", &json!({"query": what})),
+            Some(("teach", what)) => {
+                let content = format!("---\nname: {what}\ndescription: d\n---\nGo.\n");
+                Reply::call("skill_manage", &json!({"action": "create", "name": what, "content": content}))
+            }
+            _ => Reply::text("noted"),
         }
     })
 }
@@ -78,14 +85,31 @@ fn two_people_of_one_bot_have_each_their_own_memory() {
     answered(&double, other, &format!("/memory undo {first}"), 5);
     assert!(told().contains("there is no write"), "{}", told());
 
+    // Nor is what was said to one found by another; the owner finds all.
+    let found = |text: &str| {
+        let asked = gateway.model.requests().into_iter().rfind(|asked| asked.body.contains(text)).unwrap();
+        let results: Value = serde_json::from_str(asked.last_text()).unwrap();
+        results["results"].to_string()
+    };
+    answered(&double, other, "search apples", 6);
+    assert_eq!(found("search apples"), "[]");
+    answered(&double, owner, "search pears", 4);
+    assert!(found("search pears").contains("remember likes pears"), "{}", found("search pears"));
+
+    // Skills are the profile's, and followed in all of its sessions: only its owners teach it.
+    answered(&double, other, "teach mischief", 7);
+    answered(&double, owner, "teach greeting", 5);
+    let skills = gateway.stage.home().join("skills");
+    assert!(skills.join("greeting/SKILL.md").exists() && !skills.join("mischief").exists());
+
     // On the command line by the gateway that runs.
     let undone = gateway.herm(&["memory", "undo", first]);
     assert!(undone.out.contains("likes apples"), "{undone:?}");
     let shown = lines(&gateway.herm(&["memory", "show", "--json"]).out);
     assert_eq!(shown.len(), 1, "{shown:?}");
     assert_eq!(shown[0]["entries"], json!(["likes pears"]));
-    answered(&double, owner, "/new", 4);
-    answered(&double, owner, "and now?", 5);
+    answered(&double, owner, "/new", 6);
+    answered(&double, owner, "and now?", 7);
     assert!(!prompt_of(&gateway, "and now?").contains("apples"));
 }
 

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use herm::memory::{MemoryConfig, MemoryProvider, Notes, Setting, whose};
+use herm::memory::{MemoryConfig, MemoryProvider, Notes, Setting};
 use herm::providers::BoxFuture;
 use herm::runtime::{Ports, Sessions, SystemClock, TokioClock};
 use herm::skills::{Library, SkillsConfig, Surroundings, Workshop};
@@ -44,7 +44,7 @@ impl Services for Remembering {
     }
 
     fn memory(&self, _: SessionId) -> Option<(Arc<dyn MemoryProvider>, MemorySpace)> {
-        Some((self.notes.clone(), whose::together()(&opened())))
+        Some((self.notes.clone(), SPACE))
     }
 
     fn ask<'a>(&'a self, _: SessionId, _: &'a str, _: &'a [String]) -> BoxFuture<'a, Option<String>> {

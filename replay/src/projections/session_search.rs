@@ -53,12 +53,16 @@ impl From<crate::log::Error> for Refusal {
     }
 }
 
+/// Whether whoever asks may know of a session. One that they may not is one that there is not.
+pub type Visible<'a> = &'a dyn Fn(&SessionRow) -> bool;
+
 /// The result for these arguments; what cannot be answered says why.
-pub fn answer(views: &Views, arguments: &str, current: Option<SessionId>) -> String {
+pub fn answer(views: &Views, arguments: &str, current: Option<SessionId>, visible: Visible<'_>) -> String {
     let answered = read_arguments(arguments).and_then(|arguments| {
         let mut last = None;
         for chars in MESSAGE_CHARS {
-            let text = Answering { views, arguments: &arguments, current, chars }.answer()?.to_string();
+            let text =
+                Answering { views, arguments: &arguments, current, visible, chars }.answer()?.to_string();
             let fits = text.len() <= RESULT_BYTES_MAX;
             last = Some(text);
             if fits {
@@ -85,6 +89,7 @@ struct Answering<'a> {
     views: &'a Views,
     arguments: &'a Map<String, Value>,
     current: Option<SessionId>,
+    visible: Visible<'a>,
     /// What messages are cut to.
     chars: usize,
 }
@@ -161,7 +166,7 @@ impl Answering<'_> {
     fn session(&self, id: &str) -> Result<SessionRow, Refusal> {
         let parsed: SessionId =
             id.parse().map_err(|error: herm_schema::ids::BadId| Refusal(error.to_string()))?;
-        let found = self.views.session(parsed)?;
+        let found = self.views.session(parsed)?.filter(|row| (self.visible)(row));
         found.ok_or_else(|| Refusal(format!("session `{id}` is not in the log")))
     }
 
@@ -198,7 +203,7 @@ impl Answering<'_> {
             "query": text,
             "count": results.len(),
             "results": results,
-            "sessions_searched": self.views.sessions()?.len(),
+            "sessions_searched": self.views.sessions()?.iter().filter(|row| (self.visible)(row)).count(),
         }))
     }
 
@@ -225,7 +230,7 @@ impl Answering<'_> {
             let Some(row) = self.views.session(hit.session)? else {
                 continue;
             };
-            if profile.is_some_and(|profile| profile != row.profile) {
+            if profile.is_some_and(|profile| profile != row.profile) || !(self.visible)(&row) {
                 continue;
             }
             seen.push(hit.session);
@@ -317,7 +322,8 @@ impl Answering<'_> {
 
     fn browse(&self) -> Result<Value, Refusal> {
         let profile = self.text("profile");
-        let sessions = self.views.sessions()?;
+        let mut sessions = self.views.sessions()?;
+        sessions.retain(|row| (self.visible)(row));
         let mut wanted: Vec<&SessionRow> = sessions
             .iter()
             .filter(|row| self.current != Some(row.id))

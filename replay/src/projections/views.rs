@@ -233,6 +233,16 @@ impl Views {
 
     /// The `session_search` tool: JSON arguments to a JSON result. `current` is the session that asks.
     pub fn session_search(&self, arguments: &str, current: Option<SessionId>) -> String {
-        session_search::answer(self, arguments, current)
+        session_search::answer(self, arguments, current, &|_| true)
+    }
+
+    /// The same for somebody who may not know of every session.
+    pub fn session_search_among(
+        &self,
+        arguments: &str,
+        current: Option<SessionId>,
+        visible: &dyn Fn(&SessionRow) -> bool,
+    ) -> String {
+        session_search::answer(self, arguments, current, visible)
     }
 }

@@ -27,7 +27,7 @@ pub async fn memory(
         return Ok("nothing is remembered here: memory is switched off".to_owned());
     };
     let Some(opened) = handle.state().await?.opened else { return Ok(String::new()) };
-    let (space, text) = ((engine.whose)(&opened), text.to_owned());
+    let (space, text) = ((engine.whose)(&opened.chat, &opened.key), text.to_owned());
     let asked = move || done(&notes, &space, &text, by).unwrap_or_else(|why| why);
     Ok(tokio::task::spawn_blocking(asked).await.unwrap_or_else(|error| error.to_string()))
 }
