@@ -42,6 +42,7 @@ async fn created(api: &Api, headers: &HeaderMap, body: &Bytes) -> Result<Respons
     let request: Request = parse(body)?;
     let mut asked = asked(api, request.messages)?;
     asked.session = header(headers, "x-hermes-session-id");
+    asked.person = header(headers, PERSON);
     asked.idempotency = header(headers, "idempotency-key");
     let place = api.places.one().await?;
     let following = api.ask(asked).await?;
@@ -68,6 +69,9 @@ async fn created(api: &Api, headers: &HeaderMap, body: &Bytes) -> Result<Respons
 pub fn parse<T: serde::de::DeserializeOwned>(body: &Bytes) -> Result<T, Refusal> {
     serde_json::from_slice(body).map_err(|error| Refusal::bad(format!("the body is not understood: {error}")))
 }
+
+/// The header that says for whom a program speaks.
+pub const PERSON: &str = "x-hermes-session-key";
 
 pub fn header(headers: &HeaderMap, name: &str) -> Option<String> {
     headers.get(name)?.to_str().ok().map(str::to_owned)

@@ -12,7 +12,7 @@ use herm_schema::{SessionId, StreamPos};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::chat_completions::{given, header, parse};
+use super::chat_completions::{PERSON, given, header, parse};
 use super::input::{self, Said};
 use super::server::{Api, Refusal};
 use super::sse::{Shape, stream};
@@ -42,6 +42,7 @@ async fn created(api: &Api, headers: &HeaderMap, body: &Bytes) -> Result<Respons
     let mut asked = said(api, &request.input)?;
     asked.system = request.instructions.clone().filter(|text| !text.trim().is_empty());
     asked.idempotency = header(headers, "idempotency-key");
+    asked.person = header(headers, PERSON);
     let conversation = request.conversation.as_ref().and_then(|conversation| {
         conversation.as_str().or_else(|| conversation.get("id")?.as_str()).map(str::to_owned)
     });

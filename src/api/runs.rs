@@ -10,7 +10,7 @@ use herm_schema::{SessionId, StreamPos};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::chat_completions::{header, parse};
+use super::chat_completions::{PERSON, header, parse};
 use super::input;
 use super::server::{Api, Refusal};
 use super::sse::{Shape, stream};
@@ -35,9 +35,10 @@ pub async fn create(State(api): State<Api>, headers: HeaderMap, body: Bytes) -> 
         let said = input::read(&request.input, &*api.profile.engine.log)?;
         let session = request.session_id.or_else(|| header(&headers, "x-hermes-session-id"));
         let idempotency = header(&headers, "idempotency-key");
+        let person = header(&headers, PERSON);
         let system = request.instructions;
         let place = api.places.one().await?;
-        let asked = Asked { session, said, system, idempotency, ..Asked::default() };
+        let asked = Asked { person, session, said, system, idempotency, ..Asked::default() };
         let following = api.ask(asked).await?;
         let (session, message) = (following.session, following.message);
         let facts = json!({

@@ -20,6 +20,8 @@ const NAME_BYTES_MAX: usize = 256;
 /// What is asked.
 #[derive(Default)]
 pub struct Asked {
+    /// For whom a program speaks that speaks for several: they have each their own memory.
+    pub person: Option<String>,
     /// Goes on with this session, by its id or a client's own name for it.
     pub session: Option<String>,
     /// What was said before, where a new session begins.
@@ -43,19 +45,20 @@ impl Api {
         if asked.said.text.trim().is_empty() && asked.said.attachments.is_empty() {
             return Err(Refusal::bad("there is no message of the user to answer"));
         }
-        for name in asked.session.iter().chain(&asked.idempotency) {
+        for name in asked.session.iter().chain(&asked.idempotency).chain(&asked.person) {
             if name.is_empty() || name.len() > NAME_BYTES_MAX || name.chars().any(char::is_control) {
                 return Err(Refusal::bad(format!(
                     "a name has 1 to {NAME_BYTES_MAX} bytes and no control characters"
                 )));
             }
         }
-        let Asked { session, history, system, said, idempotency } = asked;
+        let Asked { person, session, history, system, said, idempotency } = asked;
+        let person = person.as_deref();
         let one_shot = session.is_none() && idempotency.is_none();
         let handle = match (&session, &idempotency) {
-            (Some(name), _) => self.named(name).await?,
-            (None, Some(key)) => self.enter(&format!("{KEY}request/{key}")).await?,
-            (None, None) => self.open("").await?,
+            (Some(name), _) => self.named(name, person).await?,
+            (None, Some(key)) => self.enter(&format!("request/{key}"), person).await?,
+            (None, None) => self.open_for("", person).await?,
         };
         let given = HistoryGiven { system, messages: history };
         if !given.messages.is_empty() || given.system.is_some() {
@@ -110,10 +113,10 @@ impl Api {
     }
 
     /// A session by its id, or by the name that a client gave it.
-    async fn named(&self, name: &str) -> Result<SessionHandle, Refusal> {
+    async fn named(&self, name: &str, person: Option<&str>) -> Result<SessionHandle, Refusal> {
         match name.parse::<SessionId>() {
             Ok(id) => self.session(id).await,
-            Err(_) => self.enter(&format!("{KEY}session/{name}")).await,
+            Err(_) => self.enter(&format!("session/{name}"), person).await,
         }
     }
 
@@ -128,8 +131,11 @@ impl Api {
         })
     }
 
-    async fn enter(&self, key: &str) -> Result<SessionHandle, Refusal> {
-        let door = Door { key: key.to_owned(), chat: chat(), shared: false };
+    async fn enter(&self, name: &str, person: Option<&str>) -> Result<SessionHandle, Refusal> {
+        let whose =
+            person.map(|person| format!("person/{}/", person.replace('%', "%25").replace('/', "%2F")));
+        let key = format!("{KEY}{}{name}", whose.unwrap_or_default());
+        let door = Door { key, chat: chat_of(person), shared: false };
         self.profile.rooms.enter(&door).await.map_err(Refusal::failed)
     }
 
@@ -138,7 +144,11 @@ impl Api {
     /// # Errors
     /// Those of the log.
     pub async fn open(&self, key: &str) -> Result<SessionHandle, Refusal> {
-        let door = Door { key: key.to_owned(), chat: chat(), shared: false };
+        self.open_for(key, None).await
+    }
+
+    async fn open_for(&self, key: &str, person: Option<&str>) -> Result<SessionHandle, Refusal> {
+        let door = Door { key: key.to_owned(), chat: chat_of(person), shared: false };
         self.profile.rooms.open(&door).await.map_err(Refusal::failed)
     }
 
@@ -173,6 +183,11 @@ fn received(recorded: &[Recorded]) -> Result<StreamPos, Refusal> {
 /// The one place that the API is: what is answered is found by its ids.
 pub fn chat() -> ChatRef {
     ChatRef { platform: platform().to_owned(), chat: "api".to_owned(), thread: None }
+}
+
+/// The same place, to one of those for whom a program speaks.
+fn chat_of(person: Option<&str>) -> ChatRef {
+    ChatRef { thread: person.map(str::to_owned), ..chat() }
 }
 
 /// The id of what a message began, in a shape of the API.

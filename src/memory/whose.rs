@@ -4,7 +4,8 @@
 //!   from an account that owns the profile on its platform. Those are the `admins` of the platform; where
 //!   there are none, the one account that `allowed_users` lists. Of several without `admins`, nobody can
 //!   tell which owns it.
-//! * Anybody else who is listened to has a space of their own, by platform and account.
+//! * Anybody else who is listened to has a space of their own, by platform and account; so has everybody for
+//!   whom a program says that it speaks (the API's `X-Hermes-Session-Key`).
 //! * A conversation that several people share has the space of its chat.
 //!
 //! What was said in sessions is searched by the same rule: the owners find all of it, anybody else what was said
@@ -38,7 +39,11 @@ pub fn apart(owns: impl Fn(&str, &str) -> bool + Send + Sync + 'static) -> Whose
 
 fn space(chat: &ChatRef, key: &str, owns: &dyn Fn(&str, &str) -> bool) -> MemorySpace {
     if OWN_PLATFORMS.contains(&chat.platform.as_str()) {
-        return MemorySpace::Profile;
+        // A program may say for whom it speaks; nothing but the API is spoken to so.
+        return match &chat.thread {
+            Some(id) => MemorySpace::Person { platform: chat.platform.clone(), id: id.clone() },
+            None => MemorySpace::Profile,
+        };
     }
     match SessionKey::parse(key).filter(|key| key.platform == chat.platform) {
         Some(SessionKey { platform, user: Some(id), .. }) => match owns(&platform, &id) {

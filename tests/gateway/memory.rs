@@ -139,3 +139,26 @@ fn a_skill_is_put_to_use_by_its_name_and_listed_for_programs() {
     assert_eq!(listed["data"][0]["name"], "deploy-it");
     assert_eq!(listed["data"][0]["category"], "ops");
 }
+
+#[test]
+fn a_program_that_speaks_for_several_people_keeps_their_memories_apart() {
+    let mut gateway = Gateway::new(rememberer(), &[]);
+    gateway.start();
+    let says = |text: &str, whose: Option<&str>| {
+        let body = json!({"messages": [{"role": "user", "content": text}]});
+        let headers: Vec<(&str, &str)> = whose.map(|who| ("x-hermes-session-key", who)).into_iter().collect();
+        let (status, answer) = gateway.post("/v1/chat/completions", &body, &headers);
+        assert_eq!(status, 200, "{answer}");
+    };
+    says("remember likes apples", Some("ann"));
+    says("remember likes pears", Some("bob"));
+    says("remember likes plums", None);
+    let known =
+        |text: &str| ["apples", "pears", "plums"].map(|word| prompt_of(&gateway, text).contains(word));
+    says("it is ann", Some("ann"));
+    assert_eq!(known("it is ann"), [true, false, false]);
+    says("it is bob", Some("bob"));
+    assert_eq!(known("it is bob"), [false, true, false]);
+    says("it is me", None);
+    assert_eq!(known("it is me"), [false, false, true]);
+}
