@@ -130,3 +130,101 @@ fn read(path: &Path) -> Option<String> {
     let note = if cut { "\n[The rest of this file is left out.]" } else { "" };
     (!text.is_empty()).then(|| format!("{text}{note}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use herm_replay::log::MemoryLog;
+    use herm_replay::memory::{Limits, Operation};
+    use herm_schema::events::{ChatRef, MemorySpace, MemoryTarget, SessionOpened};
+    use herm_schema::{CallRef, SessionId, StreamPos};
+
+    use super::*;
+    use crate::effects::profile_stream;
+    use crate::memory::{Asked, MemoryConfig, Notes, Setting};
+    use crate::runtime::SystemClock;
+    use crate::skills::{SkillsConfig, Surroundings};
+    use crate::tools::typed;
+
+    fn notes(home: &Path) -> Arc<Notes> {
+        let limits = Limits { memory_chars: 2_200, user_chars: 1_375 };
+        Arc::new(Notes::new(Setting {
+            log: Arc::new(MemoryLog::new()),
+            profile: profile_stream("default"),
+            home,
+            config: MemoryConfig { notes: true, users: true, approval: false, limits, apart: true },
+            redact: Arc::new(str::to_owned),
+            clock: Arc::new(SystemClock),
+        }))
+    }
+
+    fn remember(notes: &Notes, index: u16, target: MemoryTarget, content: &str) {
+        let operations = vec![Operation::Add { content: content.into() }];
+        let (session, space) = (SessionId::opened(Micros(1), [1; 10]), MemorySpace::Profile);
+        let call = CallRef { message: StreamPos(1), index };
+        notes.write(Asked { session, call, space, target, operations }).unwrap();
+    }
+
+    fn state(cwd: &Path) -> SessionState {
+        let opened = SessionOpened {
+            profile: "default".into(),
+            chat: ChatRef { platform: "cli".into(), chat: "terminal".into(), thread: None },
+            key: String::new(),
+            shared: false,
+            cwd: cwd.display().to_string(),
+            environment: "local".into(),
+            herm_version: "test".into(),
+        };
+        let client_system = Some("The client's last word.".to_owned());
+        SessionState { opened: Some(opened), client_system, ..SessionState::default() }
+    }
+
+    /// What is the same in every session first, so that providers' caches hold for as much as they can.
+    #[test]
+    fn its_parts_stand_from_the_steadiest_to_the_most_fleeting() {
+        let home = tempfile::tempdir().unwrap();
+        let skill = home.path().join("skills/ops/deploy");
+        std::fs::create_dir_all(&skill).unwrap();
+        std::fs::write(skill.join("SKILL.md"), "---\nname: deploy\ndescription: Deploy it\n---\nGo.\n")
+            .unwrap();
+        std::fs::write(home.path().join("SOUL.md"), "You are Alpha.").unwrap();
+        std::fs::write(home.path().join("AGENTS.md"), "Of the project.").unwrap();
+        let notes = notes(home.path());
+        remember(&notes, 0, MemoryTarget::User, "likes apples");
+        remember(&notes, 1, MemoryTarget::Memory, "needs protoc");
+        let surroundings = Surroundings { variable: Arc::new(|_| false), path: String::new() };
+        let config = SkillsConfig { external: vec![], template_vars: true, guard: false };
+        let prompt = Prompt {
+            soul: home.path().join("SOUL.md"),
+            memory: Some(notes.clone()),
+            whose: whose::together(),
+            skills: Some(Library { own: home.path().join("skills"), config, surroundings }),
+        };
+        let tools = [typed::alone("memory"), typed::reading("skill_view")];
+        let state = state(home.path());
+        let built = prompt.build(&state, &tools);
+        let parts = [
+            "You are Alpha.",
+            GUIDANCE,
+            REMEMBER,
+            "# Skills",
+            "- deploy: Deploy it",
+            "# Project context (AGENTS.md)",
+            "# MEMORY (your personal notes)",
+            "needs protoc",
+            "# USER PROFILE (who the user is)",
+            "likes apples",
+            "Date: ",
+            "The client's last word.",
+        ];
+        let places: Vec<Option<usize>> = parts.iter().map(|part| built.find(part)).collect();
+        assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{places:?}\n{built}");
+        assert_eq!(built, prompt.build(&state, &tools), "the same, until something is remembered");
+        remember(&notes, 2, MemoryTarget::Memory, "and cmake");
+        assert!(prompt.build(&state, &tools).contains("needs protoc\n§\nand cmake"), "when it is built anew");
+        let without = prompt.build(&state, &[]);
+        assert!(
+            !without.contains(REMEMBER) && !without.contains("# Skills"),
+            "nothing is told of what cannot be used"
+        );
+    }
+}

@@ -5,8 +5,9 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use herm_replay::log::{Append, Durability, Error, Expect, Log};
+use herm_replay::log::{Append, Error, Expect, Log};
 use herm_replay::memory::{Command, Memories, Operation, Refusal, decide, evolve};
+use herm_replay::reducer::barrier::barrier;
 use herm_schema::events::*;
 use herm_schema::{
     CallRef, Event, IdempotencyKey, NewEvent, Position, SessionId, StreamId, StreamPos, TurnId,
@@ -111,7 +112,7 @@ impl Notes {
             expect: Expect::Any,
             key,
             at: self.clock.now(),
-            durability: Durability::Disk,
+            durability: barrier(&event).durability(),
             events: vec![NewEvent { event, cause, turn }],
         };
         let committed = self.log.append(append)?;

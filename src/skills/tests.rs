@@ -299,3 +299,19 @@ fn a_write_that_was_cut_short_is_carried_to_its_end_and_made_once() {
     let written = home.log.events().iter().filter(|r| matches!(r.event, Event::SkillWritten(_))).count();
     assert_eq!(written, 2);
 }
+
+proptest::proptest! {
+    /// Whatever lies in a skills folder: it is read or refused, and leads nowhere else.
+    #[test]
+    fn nothing_that_is_read_panics_and_no_path_leads_out(
+        head in "(name|description|tags|platforms|metadata)?:? ?[\\[\\{a-z:, '\"\\n-]{0,40}",
+        path in "[./a\\\\]{0,12}",
+    ) {
+        drop(read(&format!("---\n{head}\n---\nBody")));
+        drop(read(&head));
+        if let Some(inside) = names::inside(&path) {
+            let out = inside.split('/').any(|part| part == ".." || part.is_empty());
+            proptest::prop_assert!(!out && !inside.starts_with('/'), "{}", inside);
+        }
+    }
+}

@@ -8,7 +8,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use herm_replay::log::{Append, Durability, Error, Expect, Log};
+use herm_replay::log::{Append, Error, Expect, Log};
+use herm_replay::reducer::barrier::barrier;
 use herm_schema::events::{Author, SkillFile, SkillLoaded, SkillWritten};
 use herm_schema::{BlobRef, CallRef, Event, IdempotencyKey, NewEvent, SessionId, StreamId, StreamPos};
 
@@ -180,28 +181,19 @@ impl Workshop {
         });
         let event = SkillLoaded { name, file, session, call };
         // Only counted; whoever reads it reads it all the same.
-        if let Err(error) = self.append(event.into(), key, Durability::Queued) {
+        if let Err(error) = self.record(event.into(), key) {
             tracing::warn!(%error, "that a skill was read could not be recorded");
         }
     }
 
     fn record(&self, event: Event, key: Option<IdempotencyKey>) -> Result<StreamPos, Error> {
-        self.append(event, key, Durability::Disk)
-    }
-
-    fn append(
-        &self,
-        event: Event,
-        key: Option<IdempotencyKey>,
-        durability: Durability,
-    ) -> Result<StreamPos, Error> {
         let (cause, turn) = self.origin(&event);
         let append = Append {
             stream: self.profile,
             expect: Expect::Any,
             key,
             at: self.clock.now(),
-            durability,
+            durability: barrier(&event).durability(),
             events: vec![NewEvent { event, cause, turn }],
         };
         let committed = self.log.append(append)?;

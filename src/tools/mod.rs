@@ -31,7 +31,7 @@ pub mod terminal;
 mod text;
 mod todo;
 pub mod toolsets;
-mod typed;
+pub(crate) mod typed;
 pub mod vendors;
 pub mod web;
 mod write_file;

@@ -162,3 +162,36 @@ fn a_program_that_speaks_for_several_people_keeps_their_memories_apart() {
     says("it is me", None);
     assert_eq!(known("it is me"), [false, false, true]);
 }
+
+#[test]
+fn what_is_to_be_kept_waits_for_a_yes_where_one_is_wanted() {
+    let double = Double::start();
+    let wanted = [("HERM_MEMORY_WRITE_APPROVAL", "true".to_owned())];
+    let mut gateway = Gateway::with_telegram(rememberer(), &double, &wanted);
+    gateway.start();
+    let told = || double.texts_of(Double::private(1)).pop().unwrap();
+    answered(&double, 1, "remember likes apples", 1);
+    answered(&double, 1, "remember likes pears", 2);
+    answered(&double, 1, "/memory pending", 3);
+    let pending = told();
+    let names: Vec<&str> =
+        pending.split_whitespace().filter(|word| word.starts_with('m') && word.len() < 5).collect();
+    assert!(pending.contains("likes apples") && pending.contains("likes pears"), "{pending}");
+    answered(&double, 2, &format!("/memory approve {}", names[0]), 1);
+    let elsewhere = double.texts_of(Double::private(2)).pop().unwrap();
+    assert!(elsewhere.contains("nothing like that waits"), "{elsewhere}");
+    answered(&double, 1, &format!("/memory approve {}", names[0]), 4);
+    assert!(told().contains("kept"), "{}", told());
+    answered(&double, 1, "/memory reject all", 5);
+    answered(&double, 1, "/memory", 6);
+    assert!(told().contains("likes apples") && !told().contains("pears"), "{}", told());
+    // A restart changes nothing about it.
+    assert_eq!(gateway.stop().exit, 0);
+    gateway.start();
+    answered(&double, 1, "/memory pending", 7);
+    assert!(told().contains("nothing waits"), "{}", told());
+    let log = lines(&gateway.herm(&["memory", "log", "--json"]).out);
+    assert_eq!(log.len(), 1, "{log:?}");
+    assert_eq!((&log[0]["proposal"], &log[0]["why"]), (&json!(names[0]), &json!("remember likes apples")));
+    assert!(log[0]["author"]["Person"]["by"]["sender"]["id"].is_string(), "{log:?}");
+}

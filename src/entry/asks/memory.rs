@@ -60,6 +60,8 @@ fn shown(notes: &Notes, space: &MemorySpace) -> Result<String, String> {
         lines.push(format!("{title}: {}", notes.usage(target, &entries)));
         lines.extend(entries.iter().map(|entry| format!("- {entry}")));
     }
+    // What follows a list is no part of its last point.
+    lines.push(String::new());
     lines.push("/memory log says who wrote what; /memory undo takes the last write back".to_owned());
     Ok(lines.join("\n"))
 }

@@ -27,7 +27,7 @@ pub async fn skills(engine: &Engine, text: &str) -> String {
 /// The same, and what a session that runs makes of it: its prompt is the one that it began with.
 pub async fn reloaded(engine: &Engine) -> String {
     let listed = skills(engine, "").await;
-    format!("{listed}\nskill_view finds all of these at once; /new begins a session whose list has them")
+    format!("{listed}\n\nskill_view finds all of these at once; /new begins a session whose list has them")
 }
 
 fn listed(found: &Found) -> String {

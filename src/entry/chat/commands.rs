@@ -152,7 +152,7 @@ impl Talk<'_> {
     }
 
     fn shown(&self, text: &str, view: &mut View) -> Result<Next, Failure> {
-        for line in text.lines() {
+        for line in text.lines().filter(|line| !line.is_empty()) {
             view.show(&Happening::Notice(line.to_owned()))?;
         }
         Ok(Next::Stay)
