@@ -38,8 +38,11 @@ Examples:
     #[command(after_help = "\
 Examples:
   herm memory log
-  herm memory log --json")]
+  herm memory log --refused --json")]
     Log {
+        /// After that what was not kept, and why.
+        #[arg(long)]
+        refused: bool,
         /// One JSON object a line.
         #[arg(long)]
         json: bool,
@@ -58,7 +61,7 @@ Examples:
 pub fn run(arguments: &MemoryCommand, start: &Start, out: &mut Out) -> Result<Exit, Failure> {
     match &arguments.action {
         Action::Show { json } => show(*json, start, out)?,
-        Action::Log { json } => log(*json, start, out)?,
+        Action::Log { refused, json } => log(*refused, *json, start, out)?,
         Action::Undo { write } => undo(write.as_deref().unwrap_or_default(), start, out)?,
     }
     out.end()?;
@@ -99,13 +102,26 @@ fn show(json: bool, start: &Start, out: &mut Out) -> Result<(), Failure> {
     Ok(())
 }
 
-fn log(json: bool, start: &Start, out: &mut Out) -> Result<(), Failure> {
+fn log(refused: bool, json: bool, start: &Start, out: &mut Out) -> Result<(), Failure> {
     let log = store::log(&start.home)?;
     let face = Clockface::of(start);
-    for write in &writes(start, &*log)?.all {
+    let writes = writes(start, &*log)?;
+    for write in &writes.all {
         match json {
             true => out.json(&as_json(write, &*log))?,
             false => out.line(&in_words(write, &*log, &face))?,
+        }
+    }
+    for (at, time, event) in writes.refused.iter().filter(|_| refused) {
+        let (name, what) = (name(*at), list(&event.space, event.target));
+        match json {
+            true => out.json(&json!({ "refused": name, "at_us": time.0, "event": event }))?,
+            false => out.line(&format!(
+                "{name}  {}  {what}: {:?}: {}",
+                face.minute(*time),
+                event.why,
+                event.message
+            ))?,
         }
     }
     Ok(())

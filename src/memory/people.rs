@@ -38,6 +38,8 @@ impl Write {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Writes {
     pub all: Vec<Write>,
+    /// What the model would have had remembered, and was not let.
+    pub refused: Vec<(StreamPos, Micros, MemoryRefused)>,
     pub memories: Memories,
 }
 
@@ -63,6 +65,9 @@ impl Writes {
                     undone: false,
                     written,
                 }),
+                Event::MemoryRefused(refused) => {
+                    writes.refused.push((envelope.stream_pos, envelope.recorded_at, refused));
+                }
                 Event::MemoryProposed(proposed) => {
                     proposals.insert(envelope.stream_pos, proposed.author);
                 }

@@ -69,6 +69,11 @@ fn commanded(name: &str, words: &[&str], call: &Invocation, found: &mut Found) {
             add("herm-config", "It changes herm's own settings.", &format!("config {verb}"));
         }
         ["approvals", ..] => add("herm-config", "It changes what herm may do unasked.", "approvals"),
+        // The tools keep to what is the session's; the command line is the owners'.
+        ["memory", ..] => {
+            add("herm-memory", "It reads or changes what herm remembers of all its people.", "memory");
+        }
+        ["skills", "undo", ..] => add("herm-memory", "It changes what herm was taught.", "skills undo"),
         ["auth", verb @ ("add" | "remove" | "login" | "logout"), ..] => {
             add("herm-config", "It changes herm's own keys.", &format!("auth {verb}"));
         }
