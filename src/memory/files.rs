@@ -101,10 +101,9 @@ impl Files {
     ) -> std::io::Result<()> {
         let path = self.path(space, target);
         let text = rendered(entries);
-        std::fs::create_dir_all(self.folder(space))?;
         // In this order: a file that is newer than what was written last is as it should be.
-        replace(&path, &text)?;
-        replace(&last(&path), &text)
+        replace(&path, text.as_bytes())?;
+        replace(&last(&path), text.as_bytes())
     }
 }
 
@@ -141,13 +140,18 @@ fn read(path: &Path) -> Result<Option<String>, String> {
     String::from_utf8(bytes).map(Some).map_err(|_| refused("it is not UTF-8".to_owned()))
 }
 
-/// In one step, and on the disk.
-fn replace(path: &Path, text: &str) -> std::io::Result<()> {
+/// In one step, and on the disk; what the file may be run by stays.
+pub fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    std::fs::create_dir_all(folder)?;
     let mut beside = path.as_os_str().to_owned();
     beside.push(".part");
     let beside = PathBuf::from(beside);
     let mut file = std::fs::File::create(&beside)?;
-    file.write_all(text.as_bytes())?;
+    file.write_all(bytes)?;
+    if let Ok(before) = std::fs::metadata(path) {
+        file.set_permissions(before.permissions())?;
+    }
     file.sync_all()?;
     std::fs::rename(&beside, path)?;
     std::fs::File::open(path.parent().unwrap_or(Path::new("/")))?.sync_all()

@@ -22,7 +22,7 @@ use herm_schema::events::{MemorySpace, MemoryTarget};
 use herm_schema::{CallRef, SessionId, StreamPos};
 
 pub use answers::{Live, Outcome, Refused};
-pub use files::Files;
+pub use files::{Files, replace};
 pub use notes::{Notes, Setting};
 pub use people::{Undone, Write, Writes, why};
 pub use whose::Whose;

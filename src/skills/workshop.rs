@@ -4,7 +4,6 @@
 //! end of herm is carried to its end by whoever finds the event ([`Workshop::found_out`]), and one that
 //! has no event was not begun. One change at a time.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,6 +14,7 @@ use herm_schema::{BlobRef, CallRef, Event, IdempotencyKey, NewEvent, SessionId, 
 
 use super::plan::{self, Plan, Planned};
 use super::{Library, Skill, linked};
+use crate::memory::replace;
 use crate::runtime::{Clock, Redact};
 
 /// Writes skills, and knows them.
@@ -214,21 +214,4 @@ impl Workshop {
         let envelope = asked.and_then(Result::ok).map(|recorded| recorded.envelope);
         (envelope.as_ref().map(|envelope| envelope.position), envelope.and_then(|envelope| envelope.turn))
     }
-}
-
-/// In one step, and on the disk; what the file may be run by stays.
-fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("/"));
-    std::fs::create_dir_all(folder)?;
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".part");
-    let beside = PathBuf::from(beside);
-    let mut file = std::fs::File::create(&beside)?;
-    file.write_all(bytes)?;
-    if let Ok(before) = std::fs::metadata(path) {
-        file.set_permissions(before.permissions())?;
-    }
-    file.sync_all()?;
-    std::fs::rename(&beside, path)?;
-    std::fs::File::open(path.parent().unwrap_or(Path::new("/")))?.sync_all()
 }
